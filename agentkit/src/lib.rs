@@ -1,0 +1,3 @@
+//! LLM agents whose every tool call passes a gate.
+
+pub mod call;
