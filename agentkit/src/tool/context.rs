@@ -1,0 +1,110 @@
+use std::{
+    any::{Any, TypeId, type_name},
+    sync::Arc,
+};
+
+use serde::de::DeserializeOwned;
+
+use super::{Cancellation, Contexts, ToolError};
+use crate::call::{CallId, Canonical, Principal, RunId};
+
+/// What a tool may know about the call that it serves. Every tool can ask for it with
+/// `#[ctx] run: &RunContext`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RunContext {
+    /// The run.
+    pub run: RunId,
+    /// The call.
+    pub call: CallId,
+    /// Stays the same however often this call is executed; to be handed on to services that
+    /// take one, so that a repeated call has no second effect.
+    pub idempotency_key: String,
+    /// On whose behalf the run works.
+    pub requester: Principal,
+    /// Tells the tool that nobody waits for its result any more.
+    pub cancellation: Cancellation,
+}
+
+impl RunContext {
+    /// The context of one call.
+    pub fn new(
+        run: RunId,
+        call: CallId,
+        idempotency_key: impl Into<String>,
+        requester: Principal,
+        cancellation: Cancellation,
+    ) -> Self {
+        Self {
+            run,
+            call,
+            idempotency_key: idempotency_key.into(),
+            requester,
+            cancellation,
+        }
+    }
+}
+
+/// Everything that a tool is given besides its arguments: the run, the application's contexts,
+/// and the answer if it asked a question before.
+#[derive(Clone, Debug)]
+pub struct ToolContext {
+    run: Arc<RunContext>,
+    contexts: Arc<Contexts>,
+    resume: Option<Canonical>,
+}
+
+impl ToolContext {
+    /// The context of one call. `resume` is the answer to the question that the tool suspended
+    /// with.
+    pub fn new(run: RunContext, contexts: Arc<Contexts>, resume: Option<Canonical>) -> Self {
+        Self {
+            run: Arc::new(run),
+            contexts,
+            resume,
+        }
+    }
+
+    /// The run and the call.
+    pub fn run(&self) -> &RunContext {
+        &self.run
+    }
+
+    /// The application's context of type `C`. [`RunContext`] is always there.
+    ///
+    /// # Errors
+    ///
+    /// When there is none. An agent checks the contexts of its tools when it is built, so this
+    /// happens only to tools that are called without one.
+    pub fn context<C: Any + Send + Sync>(&self) -> Result<Arc<C>, ToolError> {
+        if TypeId::of::<C>() == TypeId::of::<RunContext>() {
+            let run: Arc<dyn Any + Send + Sync> = Arc::clone(&self.run) as _;
+            if let Ok(run) = run.downcast() {
+                return Ok(run);
+            }
+        }
+        self.contexts.get().ok_or_else(|| {
+            ToolError::new(format!(
+                "the tool needs a context of type `{}` and there is none; add it with `ctx` where \
+                 the agent is built",
+                type_name::<C>()
+            ))
+        })
+    }
+
+    /// The answer to the tool's question, if it was asked and answered.
+    ///
+    /// # Errors
+    ///
+    /// When the answer is not an `R`. Answers are checked before they are stored, so the type
+    /// must have changed since.
+    pub fn resume<R: DeserializeOwned>(&self) -> Result<Option<R>, ToolError> {
+        self.resume
+            .as_ref()
+            .map(Canonical::decode)
+            .transpose()
+            .map_err(|error| {
+                ToolError::with_source("the recorded answer does not fit the tool any more", error)
+            })
+    }
+}

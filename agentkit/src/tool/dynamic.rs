@@ -1,0 +1,224 @@
+use std::{future::Future, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+use super::{
+    ApprovalRule, ArgumentError, ArgumentProblem, DynTool, Flow, Hints, ToolContext, ToolError,
+    ToolSpec, schema, settle, spec::check_name,
+};
+use crate::call::Canonical;
+
+type Body = dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<Flow<Value, Value>, ToolError>>
+    + Send
+    + Sync;
+
+/// A tool whose arguments are described by a JSON Schema that is known at run time only, such as
+/// one that another program offers.
+///
+/// Arguments are checked against the schema with the strictness of typed tools: an object that
+/// lists its properties and does not say what else it takes is closed, at every depth. References
+/// to other documents are refused, so that nothing is fetched.
+pub struct Dynamic {
+    spec: ToolSpec,
+    input: Validator,
+    question: Option<(Validator, Validator)>,
+    body: Arc<Body>,
+}
+
+/// Why a [`Dynamic`] tool cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DynamicError {
+    /// No model provider would take the name.
+    #[error("`{name}` is no name for a tool: {rule}")]
+    Name {
+        /// The name.
+        name: String,
+        /// What a name must be.
+        rule: &'static str,
+    },
+    /// The schema is no JSON Schema, or refers to another document.
+    #[error("the {which} schema of `{tool}` cannot be used: {reason}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// Which of its schemas: input, suspend or resume.
+        which: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Dynamic {
+    /// A tool with this name and these arguments. `body` receives arguments that fit the schema.
+    ///
+    /// # Errors
+    ///
+    /// When providers would refuse the name, or the schema is invalid, does not describe an
+    /// object, refers to another document or holds a pattern that cannot be matched in linear
+    /// time.
+    pub fn new<F, R>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        mut input_schema: Value,
+        body: F,
+    ) -> Result<Self, DynamicError>
+    where
+        F: Fn(Value, ToolContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Flow<Value, Value>, ToolError>> + Send + 'static,
+    {
+        let name = name.into();
+        if let Err(rule) = check_name(&name) {
+            return Err(DynamicError::Name { name, rule });
+        }
+        if input_schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(DynamicError::Schema {
+                tool: name,
+                which: "input",
+                reason: "its `type` is not `object`; arguments are an object".to_owned(),
+            });
+        }
+        schema::close(&mut input_schema);
+        let input = compile(&name, "input", &input_schema)?;
+        Ok(Self {
+            spec: ToolSpec::new(name, description, input_schema),
+            input,
+            question: None,
+            body: Arc::new(move |args, cx| Box::pin(body(args, cx))),
+        })
+    }
+
+    /// Lets the tool ask a question: `suspend` describes what it shows, `resume` the answer.
+    ///
+    /// # Errors
+    ///
+    /// When a schema is invalid or refers to another document.
+    pub fn question(mut self, suspend: Value, resume: Value) -> Result<Self, DynamicError> {
+        let name = &self.spec.name;
+        self.question = Some((
+            compile(name, "suspend", &suspend)?,
+            compile(name, "resume", &resume)?,
+        ));
+        self.spec.suspend_schema = Some(suspend);
+        self.spec.resume_schema = Some(resume);
+        Ok(self)
+    }
+
+    /// Whether each call needs an approval.
+    pub fn approval(mut self, approval: ApprovalRule) -> Self {
+        self.spec.approval = approval;
+        self
+    }
+
+    /// What is claimed of the tool's effects.
+    pub fn hints(mut self, hints: Hints) -> Self {
+        self.spec.hints = hints;
+        self
+    }
+
+    /// The schema of the result.
+    pub fn output_schema(mut self, schema: Value) -> Self {
+        self.spec.output_schema = Some(schema);
+        self
+    }
+}
+
+fn compile(tool: &str, which: &'static str, schema: &Value) -> Result<Validator, DynamicError> {
+    jsonschema::options()
+        .offline()
+        .with_pattern_options(PatternOptions::regex())
+        .build(schema)
+        .map_err(|error| DynamicError::Schema {
+            tool: tool.to_owned(),
+            which,
+            reason: error.to_string(),
+        })
+}
+
+fn check(validator: &Validator, value: &Value) -> Result<Canonical, Vec<ArgumentProblem>> {
+    let problems: Vec<_> = validator
+        .iter_errors(value)
+        .map(|error| {
+            let path = error.instance_path().to_string();
+            ArgumentProblem::new(dotted(value, &path), error.to_string())
+        })
+        .collect();
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    Canonical::of(value).map_err(|error| vec![ArgumentProblem::new("$", error.to_string())])
+}
+
+/// Turns a JSON pointer (RFC 6901) into a path such as `$.items[2].name`.
+fn dotted(root: &Value, pointer: &str) -> String {
+    let mut path = String::from("$");
+    let mut value = Some(root);
+    for token in pointer.split('/').skip(1) {
+        let key = token.replace("~1", "/").replace("~0", "~");
+        if let Some(Value::Array(items)) = value {
+            path.push_str(&format!("[{key}]"));
+            value = key.parse().ok().and_then(|index: usize| items.get(index));
+        } else {
+            path.push_str(&format!(".{key}"));
+            value = value.and_then(|value| value.get(&key));
+        }
+    }
+    path
+}
+
+impl DynTool for Dynamic {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn settle(&self, raw: &str) -> Result<Canonical, ArgumentError> {
+        settle::object(raw)
+            .map_err(|problem| vec![problem])
+            .and_then(|value| check(&self.input, &value))
+            .map_err(|problems| ArgumentError::new(settle::arguments_of(&self.spec.name), problems))
+    }
+
+    fn check_answer(&self, raw: &Value) -> Result<Canonical, ArgumentError> {
+        let checked = match &self.question {
+            Some((_, resume)) => check(resume, raw),
+            None => Err(vec![ArgumentProblem::new("$", "the tool asks nothing")]),
+        };
+        checked.map_err(|problems| ArgumentError::new(settle::answer_to(&self.spec.name), problems))
+    }
+
+    fn run(
+        &self,
+        args: &Canonical,
+        cx: ToolContext,
+    ) -> BoxFuture<'static, Result<Flow<Canonical, Canonical>, ToolError>> {
+        let body = Arc::clone(&self.body);
+        let suspend = self.question.as_ref().map(|(suspend, _)| suspend.clone());
+        let name = self.spec.name.clone();
+        let args = args.to_value();
+        Box::pin(async move {
+            let args = args.map_err(ToolError::from_error)?;
+            match body(args, cx).await? {
+                Flow::Done(value) => Canonical::of(&value)
+                    .map(Flow::Done)
+                    .map_err(ToolError::from_error),
+                Flow::Suspend(question) => {
+                    let Some(suspend) = suspend else {
+                        return Err(ToolError::new(format!(
+                            "`{name}` asked a question but declares none"
+                        )));
+                    };
+                    check(&suspend, &question)
+                        .map(Flow::Suspend)
+                        .map_err(|problems| {
+                            ToolError::from_error(ArgumentError::new(
+                                format!("the question of `{name}` does not fit"),
+                                problems,
+                            ))
+                        })
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,167 @@
+use std::{fmt, time::Duration};
+
+use serde_json::Value;
+
+use super::ContextType;
+use crate::call::{Canonical, CanonicalError, Digest, FieldHasher};
+
+/// What is known of a tool without calling it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ToolSpec {
+    /// The name by which models call it: a letter or `_`, then letters, digits, `_` and `-`, at
+    /// most 64 bytes.
+    pub name: String,
+    /// What the tool does, for the model.
+    pub description: String,
+    /// JSON Schema (2020-12) of what a model may send: an object, closed at every depth.
+    pub input_schema: Value,
+    /// JSON Schema of the effective arguments, that is, of the arguments serialised again. It is
+    /// what policies are checked against.
+    pub policy_schema: Value,
+    /// JSON Schema of the result, where the result's type has one.
+    pub output_schema: Option<Value>,
+    /// JSON Schema of the question, where the tool can ask one.
+    pub suspend_schema: Option<Value>,
+    /// JSON Schema of the answer, where the tool can ask for one.
+    pub resume_schema: Option<Value>,
+    /// Whether a person has to approve each call.
+    pub approval: ApprovalRule,
+    /// What the author says about effects.
+    pub hints: Hints,
+    /// The contexts without which the tool cannot run.
+    pub contexts: Vec<ContextType>,
+    /// Where the tool is declared.
+    pub source: Option<SourceLocation>,
+}
+
+impl ToolSpec {
+    /// A tool of this name with an input schema, and nothing else said about it.
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: Value,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            policy_schema: input_schema.clone(),
+            input_schema,
+            output_schema: None,
+            suspend_schema: None,
+            resume_schema: None,
+            approval: ApprovalRule::default(),
+            hints: Hints::default(),
+            contexts: Vec::new(),
+            source: None,
+        }
+    }
+
+    /// SHA-256 over the name and the schemas of arguments, question and answer: it changes when
+    /// an approval or an answer given under the old schemas can no longer be trusted.
+    ///
+    /// # Errors
+    ///
+    /// When a schema has no canonical form, which only a hand-written one can bring about.
+    pub fn schema_digest(&self) -> Result<Digest, CanonicalError> {
+        let text = |schema: &Option<Value>| schema.as_ref().map(Canonical::of).transpose();
+        let input = Canonical::of(&self.input_schema)?;
+        let policy = Canonical::of(&self.policy_schema)?;
+        let suspend = text(&self.suspend_schema)?;
+        let resume = text(&self.resume_schema)?;
+        let mut hasher = FieldHasher::new("agentkit/tool-schema/v1");
+        hasher
+            .field(self.name.as_bytes())
+            .field(input.as_bytes())
+            .field(policy.as_bytes())
+            .optional(suspend.as_ref().map(Canonical::as_bytes))
+            .optional(resume.as_ref().map(Canonical::as_bytes));
+        Ok(hasher.finish())
+    }
+}
+
+/// What a tool's declaration says about approval: `#[tool(require_approval …)]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApprovalRule {
+    /// Whether each call needs an approval.
+    pub required: bool,
+    /// Why, for whoever is asked.
+    pub why: Option<String>,
+    /// How many different people must approve.
+    pub quorum: u32,
+    /// How long a request stays open, where the tool says so.
+    pub ttl: Option<Duration>,
+}
+
+impl ApprovalRule {
+    /// Each call needs one approval.
+    pub fn required() -> Self {
+        Self {
+            required: true,
+            ..Self::default()
+        }
+    }
+}
+
+impl Default for ApprovalRule {
+    /// No approval on the part of the declaration; a policy may still ask for one.
+    fn default() -> Self {
+        Self {
+            required: false,
+            why: None,
+            quorum: 1,
+            ttl: None,
+        }
+    }
+}
+
+/// What a tool's author says about its effects. Policies may refer to these; nothing else trusts
+/// them, except that an idempotent tool whose outcome is unknown is run again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// The tool changes nothing.
+    pub read_only: bool,
+    /// What the tool does cannot be undone.
+    pub destructive: bool,
+    /// Calling it twice with the same idempotency key has the effect of calling it once.
+    pub idempotent: bool,
+}
+
+/// A place in source code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceLocation {
+    /// The file, as the compiler names it.
+    pub file: &'static str,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+impl fmt::Display for SourceLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// What every known model provider accepts as the name of a tool.
+const NAME_RULE: &str = "a name starts with a letter or `_`, continues with letters, digits, `_` \
+                         and `-` (all ASCII), and has at most 64 bytes";
+
+/// Checks the name of a tool; the error is the rule.
+#[cfg_attr(
+    not(feature = "dynamic"),
+    expect(dead_code, reason = "macros check names themselves")
+)]
+pub(super) fn check_name(name: &str) -> Result<(), &'static str> {
+    let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let continues = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    if starts && continues && name.len() <= 64 {
+        Ok(())
+    } else {
+        Err(NAME_RULE)
+    }
+}
