@@ -15,6 +15,8 @@
 
 mod error;
 mod event;
+#[cfg(feature = "genai")]
+pub mod genai;
 mod message;
 mod name;
 mod request;
