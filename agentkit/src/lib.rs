@@ -1,3 +1,34 @@
-//! LLM agents whose every tool call passes a gate.
+#![doc = include_str!("../../README.md")]
 
+pub mod agent;
+pub mod approval;
 pub mod call;
+pub mod gate;
+pub mod journal;
+pub mod model;
+pub mod run;
+pub mod store;
+pub mod tool;
+
+// MACROS
+pub use agentkit_policy as policy;
+
+/// What programs usually need: `use agentkit::prelude::*`.
+pub mod prelude {
+    pub use crate::{
+        agent,
+        agent::{Agent, Hosted, Outcome, Pending},
+        approval::Decision,
+        call::Principal,
+        run::{Ending, Input, RunEvent},
+        store::Store,
+        tool,
+        tool::{Flow, RunContext, Tool},
+    };
+}
+
+/// What the expansions of the macros refer to. Not covered by any promise of stability.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::{agent::*, approval::*, call::*, tool::private::*, tool::*};
+}

@@ -122,9 +122,8 @@ impl CallState {
             }
             (Self::AwaitingApproval, E::Vote) => Self::AwaitingApproval,
             (Self::AwaitingApproval, E::Approve) => Self::Approved,
-            // An amendment that the policy lets run on its own, or not at all.
-            (Self::AwaitingApproval, E::AmendAllow) => Self::Ready,
-            (Self::AwaitingApproval, E::AmendDeny) => Self::Denied,
+            // An amendment that the policy lets run on its own.
+            (Self::AwaitingApproval, E::Amend) => Self::Ready,
             (Self::AwaitingApproval | Self::AwaitingInput | Self::Approved, E::Expire) => {
                 Self::Expired
             }
@@ -193,10 +192,8 @@ pub enum CallEvent {
     Approve,
     /// A person declines, or the same action was declined before.
     Decline,
-    /// A person amends it, and it may run as amended.
-    AmendAllow,
-    /// A person amends it, and the policy forbids it as amended.
-    AmendDeny,
+    /// A person amends it, and it may run as amended without an approval.
+    Amend,
     /// Its time is over.
     Expire,
     /// Its tool is gone or has another schema.
@@ -221,7 +218,7 @@ pub enum CallEvent {
 
 impl CallEvent {
     /// All events.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 18] = [
         Self::Deny,
         Self::Block,
         Self::Allow,
@@ -229,8 +226,7 @@ impl CallEvent {
         Self::Vote,
         Self::Approve,
         Self::Decline,
-        Self::AmendAllow,
-        Self::AmendDeny,
+        Self::Amend,
         Self::Expire,
         Self::Supersede,
         Self::Cancel,
@@ -316,7 +312,7 @@ mod tests {
             for event in events {
                 let Ok(next) = state.after(event) else { continue };
                 match event {
-                    CallEvent::Allow | CallEvent::Approve | CallEvent::AmendAllow
+                    CallEvent::Allow | CallEvent::Approve | CallEvent::Amend
                     | CallEvent::Answer | CallEvent::Retry => permissions += 1,
                     CallEvent::Start => starts += 1,
                     _ => {}
@@ -331,7 +327,7 @@ mod tests {
         fn nothing_runs_past_a_pending_approval_without_a_person(events in prop::collection::vec(any_event(), 0..60)) {
             let mut state = CallState::AwaitingApproval;
             for event in events {
-                if matches!(event, CallEvent::Approve | CallEvent::AmendAllow) { continue }
+                if matches!(event, CallEvent::Approve | CallEvent::Amend) { continue }
                 if let Ok(next) = state.after(event) { state = next; }
                 prop_assert!(!matches!(state, CallState::Executing | CallState::Ready | CallState::Succeeded));
             }

@@ -1,4 +1,4 @@
-use std::{future::Future, sync::Arc};
+use std::{fmt::Write as _, future::Future, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use jsonschema::{PatternOptions, Validator};
@@ -155,13 +155,14 @@ fn check(validator: &Validator, value: &Value) -> Result<Canonical, Vec<Argument
 fn dotted(root: &Value, pointer: &str) -> String {
     let mut path = String::from("$");
     let mut value = Some(root);
+    // Writing to a `String` cannot fail.
     for token in pointer.split('/').skip(1) {
         let key = token.replace("~1", "/").replace("~0", "~");
         if let Some(Value::Array(items)) = value {
-            path.push_str(&format!("[{key}]"));
+            let _ = write!(path, "[{key}]");
             value = key.parse().ok().and_then(|index: usize| items.get(index));
         } else {
-            path.push_str(&format!(".{key}"));
+            let _ = write!(path, ".{key}");
             value = value.and_then(|value| value.get(&key));
         }
     }

@@ -3,7 +3,7 @@ use std::{fmt, time::Duration};
 use serde_json::Value;
 
 use super::ContextType;
-use crate::call::{Canonical, CanonicalError, Digest, FieldHasher};
+use crate::call::{Canonical, Digest, FieldHasher};
 
 /// What is known of a tool without calling it.
 #[derive(Clone, Debug)]
@@ -59,25 +59,24 @@ impl ToolSpec {
 
     /// SHA-256 over the name and the schemas of arguments, question and answer: it changes when
     /// an approval or an answer given under the old schemas can no longer be trusted.
-    ///
-    /// # Errors
-    ///
-    /// When a schema has no canonical form, which only a hand-written one can bring about.
-    pub fn schema_digest(&self) -> Result<Digest, CanonicalError> {
-        let text = |schema: &Option<Value>| schema.as_ref().map(Canonical::of).transpose();
-        let input = Canonical::of(&self.input_schema)?;
-        let policy = Canonical::of(&self.policy_schema)?;
-        let suspend = text(&self.suspend_schema)?;
-        let resume = text(&self.resume_schema)?;
+    pub fn schema_digest(&self) -> Digest {
+        let schemas = [&self.suspend_schema, &self.resume_schema];
+        let [suspend, resume] = schemas.map(|schema| schema.as_ref().map(text));
         let mut hasher = FieldHasher::new("agentkit/tool-schema/v1");
         hasher
             .field(self.name.as_bytes())
-            .field(input.as_bytes())
-            .field(policy.as_bytes())
-            .optional(suspend.as_ref().map(Canonical::as_bytes))
-            .optional(resume.as_ref().map(Canonical::as_bytes));
-        Ok(hasher.finish())
+            .field(text(&self.input_schema).as_bytes())
+            .field(text(&self.policy_schema).as_bytes())
+            .optional(suspend.as_deref().map(str::as_bytes))
+            .optional(resume.as_deref().map(str::as_bytes));
+        hasher.finish()
     }
+}
+
+/// The text of a schema: canonical, or as it is if it is a hand-written one that no canonical
+/// text fits.
+fn text(schema: &Value) -> String {
+    Canonical::of(schema).map_or_else(|_| schema.to_string(), |canonical| canonical.to_string())
 }
 
 /// What a tool's declaration says about approval: `#[tool(require_approval …)]`.

@@ -181,6 +181,7 @@ fn a_type_that_changes_on_the_way_is_a_fault_of_the_tool() {
         #[serde(serialize_with = "grow")]
         n: u8,
     }
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     fn grow<S: serde::Serializer>(n: &u8, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u8(n + 1)
     }
@@ -325,15 +326,9 @@ fn the_digest_changes_with_the_schema_and_not_with_the_text() {
     let spec = Order::spec();
     let mut other = spec.clone();
     other.description.push('!');
-    assert_eq!(
-        spec.schema_digest().unwrap(),
-        other.schema_digest().unwrap()
-    );
+    assert_eq!(spec.schema_digest(), other.schema_digest());
     other.input_schema = json!({"type": "object"});
-    assert_ne!(
-        spec.schema_digest().unwrap(),
-        other.schema_digest().unwrap()
-    );
+    assert_ne!(spec.schema_digest(), other.schema_digest());
 }
 
 #[tokio::test]

@@ -81,10 +81,10 @@ pub(super) fn losses(
         });
         return losses;
     }
-    let mut lost: Vec<Vec<Step>> = Vec::new();
+    let mut gone: Vec<Vec<Step>> = Vec::new();
     for path in suspects {
         // What lies inside of a lost key is lost with it.
-        if lost.iter().any(|outer| path.starts_with(outer)) {
+        if gone.iter().any(|outer| path.starts_with(outer)) {
             continue;
         }
         let same = |value| settle(&with(raw, &path, value)).as_ref() == Some(canonical);
@@ -100,7 +100,7 @@ pub(super) fn losses(
             Loss::Dropped(path.clone())
         };
         losses.push(loss);
-        lost.push(path);
+        gone.push(path);
     }
     losses
 }

@@ -1,0 +1,170 @@
+use std::sync::Arc;
+
+use agentkit_policy::{LoadError, PolicyEngine, PolicySource, ToolDeclaration};
+use serde_json::Value;
+
+use super::{AgentBuilder, PendingError};
+use crate::{
+    approval::PendingCall,
+    call::{Canonical, CanonicalError, Digest, FieldHasher},
+    tool::{ArgumentError, DynTool},
+};
+
+/// An agent by its declaration: what it is called, what it is told, what it may call, and under
+/// which policies. `#[agent]` implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an agent",
+    label = "not an agent",
+    note = "put `#[agent(name = \"…\", model = \"…\", instructions = \"…\", tools = [])]` on the \
+            struct"
+)]
+pub trait Agent: Send + Sync + 'static {
+    /// The calls of this agent that wait for a person, with typed arguments.
+    type Pending: PendingSet;
+
+    /// The answers to questions of this agent's tools.
+    type Resume: ResumeSet;
+
+    /// The declaration.
+    fn definition() -> AgentDefinition;
+
+    /// Starts to build the agent: contexts, store, model.
+    fn builder() -> AgentBuilder<Self>
+    where
+        Self: Sized,
+    {
+        AgentBuilder::new()
+    }
+}
+
+/// What an agent is declared to be.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct AgentDefinition {
+    /// The name, under which its runs are stored.
+    pub name: String,
+    /// The model, as `provider/model`.
+    pub model: String,
+    /// What the model is told before everything else.
+    pub instructions: String,
+    /// What the model may call, in the order in which it is offered.
+    pub tools: Vec<Arc<dyn DynTool>>,
+    /// The texts of the policies; without any the built-in policy is in force.
+    pub policies: Vec<PolicySource>,
+}
+
+impl AgentDefinition {
+    /// An agent without tools and policies.
+    pub fn new(
+        name: impl Into<String>,
+        model: impl Into<String>,
+        instructions: impl Into<String>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            model: model.into(),
+            instructions: instructions.into(),
+            tools: Vec::new(),
+            policies: Vec::new(),
+        }
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, tool: Arc<dyn DynTool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Adds tools.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn DynTool>>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Adds the text of a policy file; errors call it by `name`.
+    pub fn policy(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.policies.push(PolicySource::new(name, text));
+        self
+    }
+
+    /// SHA-256 over name, model, instructions and the schemas of all tools: a run is pinned to
+    /// it. Policies are not part of it, since they are asked anew at release.
+    pub fn digest(&self) -> Digest {
+        let tools: Vec<Digest> = self
+            .tools
+            .iter()
+            .map(|tool| tool.spec().schema_digest())
+            .collect();
+        let mut hasher = FieldHasher::new("agentkit/agent-definition/v1");
+        hasher
+            .field(self.name.as_bytes())
+            .field(self.model.as_bytes())
+            .field(self.instructions.as_bytes())
+            .list(tools.iter().map(|digest| digest.as_bytes().as_slice()));
+        hasher.finish()
+    }
+
+    /// The tools as the policy engine knows them.
+    pub fn tool_declarations(&self) -> Vec<ToolDeclaration> {
+        self.tools
+            .iter()
+            .map(|tool| {
+                let spec = tool.spec();
+                let mut declaration =
+                    ToolDeclaration::new(spec.name.clone(), spec.policy_schema.clone());
+                declaration.read_only = spec.hints.read_only;
+                declaration.destructive = spec.hints.destructive;
+                declaration.idempotent = spec.hints.idempotent;
+                declaration.require_approval = spec.approval.required;
+                declaration
+            })
+            .collect()
+    }
+
+    /// A policy engine for these tools, with these policies in force.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the policies: syntax, unknown tools, arguments that no tool
+    /// has.
+    pub fn policy_engine(&self) -> Result<PolicyEngine, LoadError> {
+        if self.policies.is_empty() {
+            PolicyEngine::built_in(self.tool_declarations())
+        } else {
+            PolicyEngine::load(self.tool_declarations(), &self.policies)
+        }
+    }
+}
+
+/// The pending calls of an agent, one variant a tool. `#[agent]` implements it for the enum that
+/// it generates.
+pub trait PendingSet: Sized {
+    /// Types a pending call.
+    ///
+    /// # Errors
+    ///
+    /// When the agent has no such tool, the stored arguments or question do not fit its types any
+    /// more, or the call is in doubt, which is a matter for an operator.
+    fn from_call(call: PendingCall) -> Result<Self, PendingError>;
+}
+
+/// The answers to questions of an agent's tools, one variant a tool. `#[agent]` implements it for
+/// the enum that it generates.
+pub trait ResumeSet: Sized {
+    /// Types an answer that arrived as JSON.
+    ///
+    /// # Errors
+    ///
+    /// When the agent has no such tool, the tool asks no questions, or the answer does not fit.
+    fn decode(tool: &str, answer: &Value) -> Result<Self, ArgumentError>;
+
+    /// The tool whose question it answers.
+    fn tool(&self) -> &str;
+
+    /// The answer in canonical form.
+    ///
+    /// # Errors
+    ///
+    /// When the value has no canonical form, such as a float that is not finite.
+    fn encode(&self) -> Result<Canonical, CanonicalError>;
+}

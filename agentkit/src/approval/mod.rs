@@ -1,0 +1,15 @@
+//! What waits for a person, and what the person decides.
+//!
+//! A [`PendingCall`] is what an approver is shown; a [`Decision`] names the run, the call and the
+//! [`Fingerprint`](crate::call::Fingerprint) that the approver saw, so that it can never count
+//! for anything else.
+
+mod decision;
+mod directory;
+mod error;
+mod request;
+
+pub use decision::{Decided, Decision, DecisionKind, RecordedDecision, Settlement, Verdict};
+pub use directory::{ClaimsOnly, Directory, DirectoryError, Standing};
+pub use error::DecideError;
+pub use request::{PendingCall, PendingKind, Reason, Vote};

@@ -1,0 +1,429 @@
+//! Working on a run: one loop that continues from whatever the rows say.
+
+use std::sync::Arc;
+
+use agentkit_policy::User;
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+
+use super::{
+    Ending, FinishReason, Input, RunError, RunEvent, RunOptions, Running, Runtime, StartError,
+    history::history, lease::Heartbeat, stream::Listener,
+};
+use crate::{
+    approval::PendingCall,
+    call::{CallId, CallState, RunId, RunSecret},
+    journal::{Event, content_digest},
+    model::{Message, ModelError, ModelEvent, ModelRequest, Turn, TurnCollector},
+    store::{CallRecord, Lease, NewRun, RunEnd, RunRecord, RunStatus, StoreError, StoredMessage},
+    tool::Cancellation,
+};
+
+/// What ends the work early.
+pub(super) enum Failure {
+    Store(StoreError),
+    Model(ModelError),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
+/// The work of one instance on one run, while it holds the lease.
+pub(super) struct Work {
+    pub(super) runtime: Arc<Runtime>,
+    pub(super) lease: Arc<Lease>,
+    pub(super) run: RunRecord,
+    pub(super) options: RunOptions,
+    pub(super) requester: User,
+    pub(super) messages: Vec<StoredMessage>,
+    pub(super) calls: Vec<CallRecord>,
+    pub(super) listener: Listener,
+    pub(super) cancellation: Cancellation,
+}
+
+impl Runtime {
+    /// Starts a run and works on it.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails: nothing was started then.
+    pub async fn start(self: &Arc<Self>, input: Input) -> Result<Running, StartError> {
+        self.record_policy().await?;
+        let id = RunId::new();
+        let secret = RunSecret::random().map_err(StoreError::Randomness)?;
+        let message = serde_json::to_string(&Message::user(input.text))
+            .map_err(|error| StoreError::corrupt("message", id.as_str(), error))?;
+        let policy = self.policy();
+        let started = Event::RunStarted {
+            agent: self.agent.clone(),
+            definition: self.definition,
+            requester: input.requester.id.clone(),
+            authenticated_by: input.requester.authenticated_by.clone(),
+            policy: crate::call::Digest::from_bytes(policy.digest()),
+            built_in_policy: policy.is_built_in(),
+            input: content_digest(&secret, message.as_bytes()),
+        };
+        let new = NewRun {
+            id: id.clone(),
+            agent: self.agent.clone(),
+            definition: self.definition,
+            requester: input.requester,
+            secret,
+            options: input.options.to_stored().map_err(StartError::Options)?,
+            input: message,
+            events: vec![started],
+        };
+        let lease = self
+            .store
+            .start_run(new, &self.instance, self.settings.lease)
+            .await?;
+        Ok(self.spawn(id, Some((lease, input.options))))
+    }
+
+    /// Continues a run from its last durable record, wherever it was left. Where another instance
+    /// works on it, the work begins when that one is done or gone.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run of this agent, or the store fails.
+    pub async fn resume(self: &Arc<Self>, run: &RunId) -> Result<Running, RunError> {
+        self.check_owner(run).await?;
+        Ok(self.spawn(run.clone(), None))
+    }
+
+    pub(crate) async fn check_owner(&self, run: &RunId) -> Result<RunRecord, RunError> {
+        let unknown = || RunError::UnknownRun {
+            agent: self.agent.clone(),
+            run: run.clone(),
+        };
+        match self.store.run(run).await {
+            Ok(record) if record.agent == self.agent => Ok(record),
+            Ok(_) | Err(StoreError::UnknownRun { .. }) => Err(unknown()),
+            Err(source) => Err(RunError::Store {
+                run: run.clone(),
+                source,
+            }),
+        }
+    }
+
+    /// Works on a run in a task of its own: a client that goes away changes nothing.
+    fn spawn(self: &Arc<Self>, run: RunId, held: Option<(Lease, RunOptions)>) -> Running {
+        let (listener, events) = Listener::channel();
+        let (runtime, id) = (Arc::clone(self), run.clone());
+        let work = tokio::spawn(async move {
+            runtime
+                .work(&id, held, listener)
+                .await
+                .map_err(|failure| match failure {
+                    Failure::Store(source) => RunError::Store { run: id, source },
+                    Failure::Model(source) => RunError::Model { run: id, source },
+                })
+        });
+        Running::new(run, events, work)
+    }
+
+    async fn work(
+        self: Arc<Self>,
+        run: &RunId,
+        held: Option<(Lease, RunOptions)>,
+        listener: Listener,
+    ) -> Result<Ending, Failure> {
+        let (lease, record, options) = match held {
+            Some((lease, options)) => (lease, self.store.run(run).await?, options),
+            None => {
+                let record = self.store.run(run).await?;
+                if record.status.is_final() {
+                    return self.over(record).await;
+                }
+                let (lease, record) = self.wait_for_lease(run).await?;
+                let options = RunOptions::from_stored(&record.options)
+                    .map_err(|error| StoreError::corrupt("options", run.as_str(), error))?;
+                (lease, record, options)
+            }
+        };
+        let lease = Arc::new(lease);
+        let cancellation = Cancellation::new();
+        let every = self.settings.lease;
+        let _heartbeat = Heartbeat::start(
+            self.store.clone(),
+            Arc::clone(&lease),
+            every,
+            cancellation.clone(),
+        );
+        if record.status.is_final() {
+            // It ended while this instance waited for the lease.
+            self.store.hand_back(&lease).await?;
+            return self.over(record).await;
+        }
+        let mut work = Work {
+            requester: self.requester(&record.requester).await,
+            messages: self.store.messages(run).await?,
+            calls: self.store.calls(run).await?,
+            run: record,
+            runtime: Arc::clone(&self),
+            lease,
+            options,
+            listener,
+            cancellation,
+        };
+        let result = work.drive().await;
+        if let Err(failure) = &result {
+            work.interrupt(failure).await;
+        }
+        result
+    }
+
+    async fn wait_for_lease(&self, run: &RunId) -> Result<(Lease, RunRecord), StoreError> {
+        let mut pause = std::time::Duration::from_millis(5);
+        loop {
+            match self
+                .store
+                .acquire(run, &self.instance, self.settings.lease)
+                .await
+            {
+                Err(StoreError::HeldElsewhere { remaining, .. }) => {
+                    tokio::time::sleep(pause.min(remaining)).await;
+                    pause = (pause * 2).min(std::time::Duration::from_millis(200));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// The ending of a run that is over.
+    async fn over(&self, run: RunRecord) -> Result<Ending, Failure> {
+        let messages = self.store.messages(&run.id).await?;
+        let text = match history(&messages, &[])?.pop() {
+            Some(Message::Assistant(message)) => message.text,
+            _ => String::new(),
+        };
+        let reason = match run.status {
+            RunStatus::Cancelled => FinishReason::Cancelled,
+            _ => FinishReason::Answered,
+        };
+        Ok(Ending::Finished {
+            run: run.id,
+            text,
+            reason,
+        })
+    }
+}
+
+impl Work {
+    async fn drive(&mut self) -> Result<Ending, Failure> {
+        self.recover().await?;
+        self.void_stale().await?;
+        loop {
+            self.finish_calls().await?;
+            if self.calls.iter().any(|call| !call.state.is_final()) {
+                if let Some(pending) = self.suspend().await? {
+                    return Ok(Ending::Suspended {
+                        run: self.run.id.clone(),
+                        pending,
+                    });
+                }
+                // A decision arrived in the meantime.
+                continue;
+            }
+            if self.run.step >= self.options.max_steps {
+                return self
+                    .finish(None, String::new(), FinishReason::StepLimit)
+                    .await;
+            }
+            let turn = self.ask_model().await?;
+            if turn.tool_calls.is_empty() {
+                return self.answer(turn).await;
+            }
+            self.propose(turn).await?;
+        }
+    }
+
+    /// Runs what may run, until only calls are left that wait for people, or none.
+    async fn finish_calls(&mut self) -> Result<(), Failure> {
+        loop {
+            if self.calls.iter().all(|call| call.state.is_final()) {
+                return Ok(());
+            }
+            self.expire_overdue().await?;
+            let runnable: Vec<_> = self
+                .calls
+                .iter()
+                .filter(|call| matches!(call.state, CallState::Ready | CallState::Approved))
+                .map(|call| call.id.clone())
+                .collect();
+            if runnable.is_empty() {
+                return Ok(());
+            }
+            let mut running: FuturesUnordered<_> =
+                runnable.iter().map(|call| self.run_call(call)).collect();
+            let mut failure = None;
+            while let Some(result) = running.next().await {
+                // The others go on: their effects are recorded whatever happened to one of them.
+                if let Err(error) = result {
+                    failure.get_or_insert(error);
+                }
+            }
+            drop(running);
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
+            self.reload().await?;
+        }
+    }
+
+    pub(super) async fn reload(&mut self) -> Result<(), StoreError> {
+        self.calls = self.runtime.store.calls(&self.run.id).await?;
+        Ok(())
+    }
+
+    /// Puts the run down to wait for people. Nothing where a decision arrived meanwhile.
+    async fn suspend(&mut self) -> Result<Option<Vec<PendingCall>>, StoreError> {
+        let store = &self.runtime.store;
+        let waiting = self
+            .calls
+            .iter()
+            .filter(|call| call.state.needs_person())
+            .count();
+        let event = Event::RunSuspended {
+            pending: u32::try_from(waiting).unwrap_or(u32::MAX),
+        };
+        if store
+            .put_down(&self.lease, RunEnd::Suspended, &[event])
+            .await?
+        {
+            store.pending(&self.run.id).await.map(Some)
+        } else {
+            self.reload().await?;
+            Ok(None)
+        }
+    }
+
+    async fn answer(&mut self, turn: Turn) -> Result<Ending, Failure> {
+        let step = self.run.step.saturating_add(1);
+        let message = Message::assistant(turn.text.clone(), Vec::new());
+        let body = serde_json::to_string(&message)
+            .map_err(|error| StoreError::corrupt("message", self.run.id.as_str(), error))?;
+        let answered = self.model_answered(&turn, step, &body);
+        let ending = self
+            .finish(Some((body, answered)), turn.text, FinishReason::Answered)
+            .await?;
+        self.listener.send(RunEvent::StepFinished {
+            step,
+            usage: turn.usage,
+        });
+        Ok(ending)
+    }
+
+    async fn finish(
+        &mut self,
+        message: Option<(String, Event)>,
+        text: String,
+        reason: FinishReason,
+    ) -> Result<Ending, Failure> {
+        let (message, answered) = message.unzip();
+        let ended = Event::RunEnded {
+            status: RunStatus::Finished.as_str().to_owned(),
+        };
+        let events: Vec<_> = answered.into_iter().chain([ended]).collect();
+        self.runtime
+            .store
+            .put_down(&self.lease, RunEnd::Finished { message }, &events)
+            .await?;
+        Ok(Ending::Finished {
+            run: self.run.id.clone(),
+            text,
+            reason,
+        })
+    }
+
+    async fn ask_model(&mut self) -> Result<Turn, Failure> {
+        let step = self.run.step.saturating_add(1);
+        self.listener.send(RunEvent::StepStarted { step });
+        let request = ModelRequest::new(history(&self.messages, &self.calls)?)
+            .instructions(self.runtime.instructions.clone())
+            .tools(self.runtime.offers());
+        let mut stream = self.runtime.model.stream(&request).await?;
+        let mut turn = TurnCollector::new();
+        while let Some(event) = stream.next().await {
+            let event = event?;
+            turn.push(&event)?;
+            if let Some(event) = shown(event) {
+                self.listener.send(event);
+            }
+        }
+        Ok(turn.finish()?)
+    }
+
+    pub(super) fn remember(&mut self, step: u32, body: String) {
+        self.messages.push(StoredMessage {
+            sequence: step,
+            step,
+            body,
+        });
+    }
+
+    /// Tells the listener about a call that waits, or that ended without running.
+    pub(super) async fn announce(&self, call: &CallRecord) -> Result<(), StoreError> {
+        if call.state.needs_person() {
+            if let Some(pending) = self.pending(&call.id).await? {
+                self.listener.send(RunEvent::Pending(Box::new(pending)));
+            }
+        } else if call.state.is_final() {
+            self.listener.send(RunEvent::ToolEnded {
+                call: call.id.clone(),
+                tool: call.tool.clone(),
+                state: call.state,
+                outcome: call.outcome.clone().unwrap_or_default(),
+            });
+        }
+        Ok(())
+    }
+
+    async fn pending(&self, call: &CallId) -> Result<Option<PendingCall>, StoreError> {
+        let pending = self.runtime.store.pending(&self.run.id).await?;
+        Ok(pending.into_iter().find(|pending| pending.call == *call))
+    }
+
+    /// Puts the run down after a failure, so that it can be resumed at once. Where that fails
+    /// too, the lease ends by itself.
+    async fn interrupt(&self, failure: &Failure) {
+        let (error, events) = match failure {
+            Failure::Store(StoreError::LeaseLost { .. }) => return,
+            Failure::Store(error) => (error.to_string(), Vec::new()),
+            Failure::Model(error) => {
+                let step = self.run.step.saturating_add(1);
+                (
+                    error.to_string(),
+                    vec![Event::ModelFailed {
+                        step,
+                        error: error.to_string(),
+                    }],
+                )
+            }
+        };
+        let end = RunEnd::Interrupted { error };
+        if let Err(error) = self.runtime.store.put_down(&self.lease, end, &events).await {
+            tracing::warn!(run = %self.run.id, %error, "putting a run down");
+        }
+    }
+}
+
+fn shown(event: ModelEvent) -> Option<RunEvent> {
+    Some(match event {
+        ModelEvent::TextDelta { text } => RunEvent::TextDelta { text },
+        ModelEvent::ReasoningDelta { text } => RunEvent::ReasoningDelta { text },
+        ModelEvent::ToolCallStarted { index, tool, .. } => {
+            RunEvent::ToolInputStarted { index, tool }
+        }
+        ModelEvent::ToolCallDelta { index, json } => RunEvent::ToolInputDelta { index, json },
+        _ => return None,
+    })
+}

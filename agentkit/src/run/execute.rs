@@ -1,0 +1,533 @@
+//! Release and execution of one call, and what is left of calls whose instance died.
+
+use std::{collections::HashMap, panic::AssertUnwindSafe};
+
+use agentkit_policy::{Approvals, Call, Verdict as PolicyVerdict};
+use futures_util::FutureExt as _;
+
+use super::{
+    Runtime,
+    bind::{ask_again, recompute, value_of},
+    drive::{Failure, Work},
+};
+use crate::{
+    approval::{DecisionKind, Reason, Standing},
+    call::{ActionDigest, CallEvent, CallId, CallState, Canonical, Digest, Fingerprint},
+    gate::Gated,
+    journal::{Event, content_digest},
+    store::{ApprovedOccasion, CallChange, CallRecord, Facts, StoreError},
+    tool::{DynTool, Flow, RunContext, ToolContext},
+};
+
+impl Work {
+    /// Releases a call that is ready or approved, runs it, and records its outcome.
+    pub(super) async fn run_call(&self, call: &CallId) -> Result<(), Failure> {
+        let runtime = &self.runtime;
+        let standings = runtime.standings(call).await?;
+        let facts = runtime
+            .store
+            .change_call(&self.run.id, Some(&self.lease), call, |facts| {
+                match facts.call.state {
+                    CallState::Ready | CallState::Approved => {
+                        self.release(facts, &standings).map(Some)
+                    }
+                    _ => Ok::<_, StoreError>(None),
+                }
+            })
+            .await?;
+        if facts.call.state != CallState::Executing || facts.call.epoch != Some(self.lease.epoch) {
+            return Ok(self.announce(&facts.call).await?);
+        }
+        let (Some(tool), Some(arguments)) = (
+            runtime.tools.get(&facts.call.tool),
+            facts.call.arguments.clone(),
+        ) else {
+            return Err(
+                StoreError::corrupt("call", call.as_str(), "released without a tool").into(),
+            );
+        };
+        let result = self.execute(tool.as_ref(), &facts.call, &arguments).await;
+        self.record(tool.as_ref(), &facts.call, result).await
+    }
+
+    async fn execute(
+        &self,
+        tool: &dyn DynTool,
+        call: &CallRecord,
+        arguments: &Canonical,
+    ) -> Result<Flow<Canonical, Canonical>, String> {
+        let context = RunContext::new(
+            call.run.clone(),
+            call.id.clone(),
+            // The same for every start of this call, so that a repeated start can be recognised.
+            call.id.as_str(),
+            self.run.requester.clone(),
+            self.cancellation.clone(),
+        );
+        let contexts = std::sync::Arc::clone(&self.runtime.contexts);
+        let context = ToolContext::new(context, contexts, call.answer.clone());
+        let run = async { tool.run(arguments, context).await };
+        match AssertUnwindSafe(run).catch_unwind().await {
+            Ok(Ok(flow)) => Ok(flow),
+            Ok(Err(error)) => Err(error.message().to_owned()),
+            Err(_) => Err("the tool panicked".to_owned()),
+        }
+    }
+
+    /// Makes the outcome durable, before the model is asked again.
+    async fn record(
+        &self,
+        tool: &dyn DynTool,
+        call: &CallRecord,
+        result: Result<Flow<Canonical, Canonical>, String>,
+    ) -> Result<(), Failure> {
+        let ttl = self.runtime.ttl(tool);
+        let facts = self
+            .runtime
+            .store
+            .change_call(&self.run.id, Some(&self.lease), &call.id, |facts| {
+                if facts.call.state != CallState::Executing {
+                    return Ok(None);
+                }
+                let mut change = match &result {
+                    Ok(Flow::Done(value)) => {
+                        let mut change = CallChange::new(CallEvent::Succeed);
+                        change.outcome = Some(value.to_string());
+                        change
+                    }
+                    Ok(Flow::Suspend(payload)) => {
+                        let mut change = CallChange::new(CallEvent::Suspend);
+                        change.payload = Some(payload.clone());
+                        change.ask = Some(ask_again(&facts.run, &facts.call, ttl)?);
+                        change
+                    }
+                    Err(message) => {
+                        let mut change = CallChange::new(CallEvent::Fail);
+                        change.outcome = Some(message.clone());
+                        change
+                    }
+                };
+                let content = change.payload.as_ref().map(Canonical::to_string);
+                let content = content
+                    .or_else(|| change.outcome.clone())
+                    .unwrap_or_default();
+                change.events.push(Event::CallEnded {
+                    call: facts.call.id.clone(),
+                    state: facts
+                        .call
+                        .state
+                        .after(change.event)
+                        .unwrap_or(facts.call.state),
+                    content: content_digest(&facts.run.secret, content.as_bytes()),
+                });
+                Ok::<_, StoreError>(Some(change))
+            })
+            .await?;
+        Ok(self.announce(&facts.call).await?)
+    }
+
+    /// What becomes of a call just before its execution: every ground on which it may run is
+    /// checked once more, against the very bytes that will run.
+    fn release(
+        &self,
+        facts: &Facts,
+        standings: &HashMap<String, Standing>,
+    ) -> Result<CallChange, StoreError> {
+        let Facts { run, call, now, .. } = facts;
+        let tool = match (self.gone(call), self.runtime.tools.get(&call.tool)) {
+            (None, Some(tool)) => tool,
+            (why, _) => return Ok(stop(facts, CallEvent::Supersede, why.unwrap_or_default())),
+        };
+        let Some(arguments) = &call.arguments else {
+            return Ok(stop(
+                facts,
+                CallEvent::Deny,
+                "the stored arguments are gone".to_owned(),
+            ));
+        };
+        let intact = call.action == Some(ActionDigest::of(&run.secret, &call.tool, arguments))
+            && call
+                .nonce
+                .is_none_or(|nonce| recompute(run, call, &nonce) == call.fingerprint);
+        if !intact {
+            let why = "refused: the stored call was changed after it was gated, so it is not what \
+                       was approved";
+            return Ok(stop(facts, CallEvent::Deny, why.to_owned()));
+        }
+        let occasion = match call.state {
+            CallState::Approved => call.nonce.zip(call.requested_at),
+            _ => call
+                .gate
+                .approved
+                .map(|occasion| (occasion.nonce, occasion.requested_at)),
+        };
+        let Some((nonce, requested_at)) = occasion else {
+            return self.release_unattended(facts, tool.as_ref(), arguments);
+        };
+        if call.state == CallState::Approved && call.expires_at.is_none_or(|until| until <= *now) {
+            return Ok(expired(facts));
+        }
+        if call.definition != self.runtime.definition {
+            return self.ask_anew(
+                facts,
+                tool.as_ref(),
+                arguments,
+                "the agent's definition changed",
+            );
+        }
+        let policy = self.runtime.policy();
+        if policy.slice_digest(&call.tool).map(Digest::from_bytes) != call.policy_slice {
+            return self.ask_anew(
+                facts,
+                tool.as_ref(),
+                arguments,
+                "the policy for this tool changed",
+            );
+        }
+        let Some(fingerprint) = recompute(run, call, &nonce) else {
+            return Ok(stop(
+                facts,
+                CallEvent::Deny,
+                "the stored call is incomplete".to_owned(),
+            ));
+        };
+        let mut approvals = Approvals::requested_at(requested_at.as_micros());
+        approvals.demanded_quorum = (call.gate.demanded > 0).then_some(call.gate.demanded);
+        approvals.approvers = facts
+            .decisions
+            .iter()
+            .filter(|stored| stored.nonce == nonce)
+            .filter(|stored| stored.decision.kind == DecisionKind::Approve)
+            // A vote counts for what the approver saw and for nothing else.
+            .filter(|stored| stored.decision.fingerprint == fingerprint)
+            .filter_map(|stored| {
+                let standing = standings.get(&stored.approver.id);
+                self.runtime
+                    .user(&stored.approver, standing, stored.decision.at, *now)
+            })
+            .collect();
+        let value = value_of(arguments, call.id.as_str())?;
+        let question = Call {
+            tool: &call.tool,
+            arguments: &value,
+            user: &self.requester,
+            agent: &self.runtime.agent,
+            run: run.id.as_str(),
+            step: call.step,
+            now: now.as_micros(),
+        };
+        let release = policy.release(&question, &approvals);
+        match release.verdict {
+            PolicyVerdict::Run => {
+                let policies = release
+                    .determining
+                    .iter()
+                    .map(|policy| policy.id.clone())
+                    .collect();
+                let mut change = self.start(facts, fingerprint, release.counted, policies);
+                let mut gate = call.gate.clone();
+                gate.approved = Some(ApprovedOccasion {
+                    nonce,
+                    requested_at,
+                });
+                change.gate = Some(gate);
+                Ok(change)
+            }
+            PolicyVerdict::Wait { .. } => {
+                let refused: Vec<_> = release
+                    .refused
+                    .iter()
+                    .map(|vote| format!("`{}`: {}", vote.approver, vote.why))
+                    .collect();
+                let what = if refused.is_empty() {
+                    "the approvals no longer suffice".to_owned()
+                } else {
+                    format!("approvals no longer count ({})", refused.join("; "))
+                };
+                self.ask_anew(facts, tool.as_ref(), arguments, &what)
+            }
+            PolicyVerdict::Deny => {
+                let decision = policy.decide(&question);
+                Ok(stop(facts, CallEvent::Deny, crate::gate::denial(&decision)))
+            }
+        }
+    }
+
+    /// Release of a call that nobody had to approve.
+    fn release_unattended(
+        &self,
+        facts: &Facts,
+        tool: &dyn DynTool,
+        arguments: &Canonical,
+    ) -> Result<CallChange, StoreError> {
+        let Facts { run, call, now, .. } = facts;
+        let option = &self.options.require_approval;
+        let judged = self.runtime.judge(
+            tool,
+            arguments,
+            run,
+            &self.requester,
+            option,
+            call.step,
+            *now,
+        )?;
+        match &judged.gated {
+            Gated::Allow => {
+                // Nobody saw a fingerprint; the journal still names the bytes that run.
+                let bytes = content_digest(&run.secret, arguments.as_bytes());
+                Ok(self.start(facts, bytes.into(), Vec::new(), judged.policies()))
+            }
+            Gated::Ask { .. } => {
+                self.ask_anew(facts, tool, arguments, "what let it run alone changed")
+            }
+            Gated::Deny { why } => Ok(stop(facts, CallEvent::Deny, why.clone())),
+        }
+    }
+
+    fn start(
+        &self,
+        facts: &Facts,
+        fingerprint: Fingerprint,
+        approvers: Vec<String>,
+        policies: Vec<String>,
+    ) -> CallChange {
+        let mut change = CallChange::new(CallEvent::Start);
+        change.events.push(Event::Released {
+            call: facts.call.id.clone(),
+            fingerprint,
+            approvers,
+            policies,
+            policy: Digest::from_bytes(self.runtime.policy().digest()),
+            epoch: self.lease.epoch,
+        });
+        change
+    }
+
+    /// Puts a call before people again under the new facts, or decides it by them.
+    fn ask_anew(
+        &self,
+        facts: &Facts,
+        tool: &dyn DynTool,
+        arguments: &Canonical,
+        what: &str,
+    ) -> Result<CallChange, StoreError> {
+        let Facts { run, call, now, .. } = facts;
+        let option = &self.options.require_approval;
+        let mut judged = self.runtime.judge(
+            tool,
+            arguments,
+            run,
+            &self.requester,
+            option,
+            call.step,
+            *now,
+        )?;
+        match &mut judged.gated {
+            Gated::Deny { why } => return Ok(stop(facts, CallEvent::Deny, why.clone())),
+            // It was approved on other grounds: where it could run alone now, people still decide.
+            gated @ Gated::Allow => {
+                *gated = Gated::Ask {
+                    quorum: 1,
+                    demanded: 1,
+                    reasons: Vec::new(),
+                };
+            }
+            Gated::Ask { .. } => {}
+        }
+        if let Gated::Ask { reasons, .. } = &mut judged.gated {
+            reasons.insert(
+                0,
+                Reason::AskedAgain {
+                    what: what.to_owned(),
+                },
+            );
+        }
+        let mut change = CallChange::new(CallEvent::Ask);
+        change.binding =
+            Some(
+                self.runtime
+                    .bind(tool, &call.id, arguments.clone(), run, &judged)?,
+            );
+        change
+            .events
+            .push(refusal(facts, CallState::AwaitingApproval, what));
+        Ok(change)
+    }
+
+    /// Calls of an instance that died: whether they took effect is not known. One that is
+    /// declared idempotent is started again, with the same idempotency key; any other waits for
+    /// a person.
+    pub(super) async fn recover(&mut self) -> Result<(), Failure> {
+        let lost: Vec<_> = self
+            .calls
+            .iter()
+            .filter(|call| call.state == CallState::Executing)
+            .filter(|call| call.epoch.is_none_or(|epoch| epoch < self.lease.epoch))
+            .map(|call| (call.id.clone(), call.tool.clone()))
+            .collect();
+        for (call, tool) in &lost {
+            let tool = self.runtime.tools.get(tool);
+            let ttl = tool.map_or(self.runtime.settings.approval_ttl, |tool| {
+                self.runtime.ttl(tool.as_ref())
+            });
+            let facts = self
+                .change(call, |facts| {
+                    let mut change = CallChange::new(CallEvent::LoseHolder);
+                    change.ask = Some(ask_again(&facts.run, &facts.call, ttl)?);
+                    change
+                        .events
+                        .push(refusal(facts, CallState::InDoubt, "its instance died"));
+                    Ok(change)
+                })
+                .await?;
+            if tool.is_some_and(|tool| tool.spec().hints.idempotent) {
+                self.change(call, |_| Ok(CallChange::new(CallEvent::Retry)))
+                    .await?;
+            } else {
+                self.announce(&facts.call).await?;
+            }
+        }
+        if lost.is_empty() {
+            Ok(())
+        } else {
+            Ok(self.reload().await?)
+        }
+    }
+
+    /// Ends calls that wait for people although what they were based on is gone: a human is not
+    /// asked about a call that cannot run. The run goes on.
+    pub(super) async fn void_stale(&mut self) -> Result<(), Failure> {
+        let waiting = |state: CallState| state.needs_person() && state != CallState::InDoubt;
+        let mut stale = Vec::new();
+        for call in self.calls.iter().filter(|call| waiting(call.state)) {
+            if let Some(why) = self.gone(call) {
+                stale.push((call.id.clone(), why));
+            }
+        }
+        for (call, why) in &stale {
+            let facts = self
+                .runtime
+                .store
+                .change_call(&self.run.id, Some(&self.lease), call, |facts| {
+                    Ok::<_, StoreError>(
+                        waiting(facts.call.state)
+                            .then(|| stop(facts, CallEvent::Supersede, why.clone())),
+                    )
+                })
+                .await?;
+            self.announce(&facts.call).await?;
+        }
+        if stale.is_empty() {
+            Ok(())
+        } else {
+            Ok(self.reload().await?)
+        }
+    }
+
+    /// Why a call cannot run any more, whatever anyone decides.
+    fn gone(&self, call: &CallRecord) -> Option<String> {
+        if self.runtime.tools.get(&call.tool).is_none() {
+            return Some(format!("the agent has no tool `{}` any more", call.tool));
+        }
+        let schema = self.runtime.schema(&call.tool).ok();
+        (call.input_schema != schema).then(|| {
+            format!(
+                "the tool `{}` has another schema than when it was asked",
+                call.tool
+            )
+        })
+    }
+
+    async fn change(
+        &self,
+        call: &CallId,
+        change: impl FnOnce(&Facts) -> Result<CallChange, StoreError> + Send,
+    ) -> Result<Facts, StoreError> {
+        let decide = |facts: &Facts| change(facts).map(Some);
+        self.runtime
+            .store
+            .change_call(&self.run.id, Some(&self.lease), call, decide)
+            .await
+    }
+
+    /// Ends calls about which nobody decided in time.
+    pub(super) async fn expire_overdue(&mut self) -> Result<(), Failure> {
+        let waiting = |state| {
+            matches!(
+                state,
+                CallState::AwaitingApproval | CallState::AwaitingInput
+            )
+        };
+        if !self.calls.iter().any(|call| waiting(call.state)) {
+            return Ok(());
+        }
+        let now = self.runtime.store.now().await?;
+        let overdue: Vec<_> = self
+            .calls
+            .iter()
+            .filter(|call| waiting(call.state) && call.expires_at.is_some_and(|until| until <= now))
+            .map(|call| call.id.clone())
+            .collect();
+        for call in &overdue {
+            let facts = self
+                .runtime
+                .store
+                .change_call(&self.run.id, Some(&self.lease), call, |facts| {
+                    Ok::<_, StoreError>(waiting(facts.call.state).then(|| expired(facts)))
+                })
+                .await?;
+            self.announce(&facts.call).await?;
+        }
+        Ok(self.reload().await?)
+    }
+}
+
+impl Runtime {
+    /// How the approvers of a call stand now, by their ids.
+    async fn standings(&self, call: &CallId) -> Result<HashMap<String, Standing>, StoreError> {
+        let mut standings = HashMap::new();
+        for stored in self.store.decisions(call).await? {
+            let standing = match self.directory.standing(&stored.approver).await {
+                Ok(standing) => standing,
+                // Fail closed: a vote of someone whom the directory cannot vouch for does not
+                // count.
+                Err(error) => {
+                    tracing::warn!(%call, %error, "asking the directory");
+                    Standing::Unknown
+                }
+            };
+            standings.insert(stored.approver.id, standing);
+        }
+        Ok(standings)
+    }
+}
+
+fn refusal(facts: &Facts, state: CallState, why: &str) -> Event {
+    Event::ReleaseRefused {
+        call: facts.call.id.clone(),
+        why: why.to_owned(),
+        state,
+    }
+}
+
+/// Ends a call that is not released.
+fn stop(facts: &Facts, event: CallEvent, why: String) -> CallChange {
+    let state = facts.call.state.after(event).unwrap_or(CallState::Denied);
+    let mut change = CallChange::new(event);
+    change.events.push(refusal(facts, state, &why));
+    change.outcome = Some(why);
+    change
+}
+
+pub(super) fn expired(facts: &Facts) -> CallChange {
+    let at = facts.call.expires_at.unwrap_or(facts.now);
+    let mut change = CallChange::new(CallEvent::Expire);
+    change.outcome = Some(format!(
+        "expired: nobody decided until {at}; it was not run"
+    ));
+    change.events.push(Event::Expired {
+        call: facts.call.id.clone(),
+        at,
+    });
+    change
+}

@@ -1,0 +1,25 @@
+//! The run machine: steps, suspension, decisions, release, recovery.
+//!
+//! A run is rows in the store; a process that works on it holds its lease and keeps nothing that
+//! the rows do not say. Working on a run is one loop ([`Runtime::drive`]): finish the calls of the
+//! current step that can be finished; if some wait for people, put the run down; otherwise ask
+//! the model.
+
+mod bind;
+mod decide;
+mod drive;
+mod error;
+mod event;
+mod execute;
+mod history;
+mod input;
+mod lease;
+mod propose;
+mod runtime;
+mod stream;
+
+pub use error::{RunError, StartError};
+pub use event::{Ending, FinishReason, RunEvent};
+pub use input::{Input, RunOptions};
+pub use runtime::{Runtime, Settings};
+pub use stream::Running;

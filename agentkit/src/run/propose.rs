@@ -1,0 +1,185 @@
+//! From the model's answer to durable calls: decode, gate, write.
+
+use super::{
+    RunEvent,
+    drive::{Failure, Work},
+};
+use crate::{
+    call::{CallEvent, CallId, CallState, Digest, Timestamp},
+    gate::Gated,
+    journal::{Event, content_digest},
+    model::{Message, ToolCallPart, Turn, TurnCall},
+    store::{GateRecord, NewCall, StoreError},
+};
+
+/// The longest name of a tool that is kept of what a model wrote, in characters.
+const NAME: usize = 64;
+
+impl Work {
+    /// Writes the model's answer with its calls, gated, before anyone is told of them.
+    pub(super) async fn propose(&mut self, turn: Turn) -> Result<(), Failure> {
+        let now = self.runtime.store.now().await?;
+        let step = self.run.step.saturating_add(1);
+        let parts: Vec<_> = turn
+            .tool_calls
+            .iter()
+            .map(|call| ToolCallPart {
+                call: CallId::new(),
+                provider_id: call.provider_id.clone(),
+                tool: call.tool.clone(),
+                arguments: call.arguments.clone(),
+            })
+            .collect();
+        let mut calls = Vec::with_capacity(parts.len());
+        for (part, call) in parts.iter().zip(&turn.tool_calls) {
+            calls.push(self.gate(part.call.clone(), call, step, now)?);
+        }
+        let message = Message::assistant(turn.text.clone(), parts);
+        let body = serde_json::to_string(&message)
+            .map_err(|error| StoreError::corrupt("message", self.run.id.as_str(), error))?;
+        let answered = self.model_answered(&turn, step, &body);
+        let records = self
+            .runtime
+            .store
+            .record_step(&self.lease, body.clone(), calls, &[answered])
+            .await?;
+        self.run.step = step;
+        self.remember(step, body);
+        for call in &records {
+            self.listener.send(RunEvent::ToolCall {
+                call: call.id.clone(),
+                tool: call.tool.clone(),
+                arguments: call.arguments.clone(),
+            });
+        }
+        self.listener.send(RunEvent::StepFinished {
+            step,
+            usage: turn.usage,
+        });
+        for call in &records {
+            self.announce(call).await?;
+        }
+        self.calls.extend(records);
+        Ok(())
+    }
+
+    pub(super) fn model_answered(&self, turn: &Turn, step: u32, body: &str) -> Event {
+        Event::ModelAnswered {
+            step,
+            model: self.runtime.model.name().to_string(),
+            content: content_digest(&self.run.secret, body.as_bytes()),
+            input_tokens: Some(turn.usage.input_tokens),
+            output_tokens: Some(turn.usage.output_tokens),
+        }
+    }
+
+    /// Decodes and gates one call.
+    fn gate(
+        &self,
+        id: CallId,
+        call: &TurnCall,
+        step: u32,
+        now: Timestamp,
+    ) -> Result<NewCall, StoreError> {
+        let runtime = &self.runtime;
+        let Some(tool) = runtime.tools.get(&call.tool) else {
+            let known: Vec<_> = runtime
+                .tools
+                .iter()
+                .map(|tool| format!("`{}`", tool.spec().name))
+                .collect();
+            let name: String = call.tool.chars().take(NAME).collect();
+            let why = format!(
+                "there is no tool `{name}`; the tools are {}",
+                known.join(", ")
+            );
+            return Ok(self.refused(id, call, why));
+        };
+        let arguments = match tool.settle(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(error) => return Ok(self.refused(id, call, error.to_string())),
+        };
+        let judged = runtime.judge(
+            tool.as_ref(),
+            &arguments,
+            &self.run,
+            &self.requester,
+            &self.options.require_approval,
+            step,
+            now,
+        )?;
+        let binding = runtime.bind(tool.as_ref(), &id, arguments, &self.run, &judged)?;
+        let declined_before = self.calls.iter().any(|earlier| {
+            earlier.state == CallState::Declined && earlier.action == Some(binding.action)
+        });
+        let (event, outcome) = match &judged.gated {
+            Gated::Deny { why } => (CallEvent::Deny, Some(why.clone())),
+            _ if declined_before => (
+                CallEvent::Decline,
+                Some(
+                    "declined: the same call was declined before in this run and is not asked \
+                     again; do something else"
+                        .to_owned(),
+                ),
+            ),
+            Gated::Allow => (CallEvent::Allow, None),
+            Gated::Ask { .. } => (CallEvent::Ask, None),
+        };
+        let mut binding = binding;
+        if event != CallEvent::Ask {
+            binding.ask = None;
+        }
+        let gated = Event::GateDecided {
+            call: id.clone(),
+            tool: call.tool.clone(),
+            outcome: after_gate(event),
+            action: Some(binding.action),
+            policies: judged.policies(),
+            policy: judged.version,
+            errors: judged.errors(),
+        };
+        Ok(NewCall {
+            id,
+            provider_id: call.provider_id.clone(),
+            tool: call.tool.clone(),
+            event,
+            definition: runtime.definition,
+            gate: binding.gate.clone(),
+            binding: Some(binding),
+            outcome,
+            events: vec![gated],
+        })
+    }
+
+    /// A call that no human is asked about, since it cannot run.
+    fn refused(&self, id: CallId, call: &TurnCall, why: String) -> NewCall {
+        let tool: String = call.tool.chars().take(NAME).collect();
+        let policy = Digest::from_bytes(self.runtime.policy().digest());
+        let gated = Event::GateDecided {
+            call: id.clone(),
+            tool: tool.clone(),
+            outcome: CallState::Denied,
+            action: None,
+            policies: Vec::new(),
+            policy,
+            errors: vec!["the call could not be decoded".to_owned()],
+        };
+        NewCall {
+            id,
+            provider_id: call.provider_id.clone(),
+            tool,
+            event: CallEvent::Deny,
+            binding: None,
+            definition: self.runtime.definition,
+            gate: GateRecord::new(Vec::new(), Vec::new(), Some(policy), 0),
+            outcome: Some(why),
+            events: vec![gated],
+        }
+    }
+}
+
+fn after_gate(event: CallEvent) -> CallState {
+    CallState::Proposed
+        .after(event)
+        .unwrap_or(CallState::Denied)
+}

@@ -1,0 +1,139 @@
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use agentkit_policy::{PolicyEngine, PolicySet, User};
+
+use crate::{
+    approval::{Directory, Standing},
+    call::{Digest, Principal, Timestamp},
+    model::{ChatModel, ToolOffer},
+    store::{Store, StoreError},
+    tool::{Contexts, ToolSet},
+};
+
+/// Times that hold for all runs of an agent.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// How long a call waits for people unless its tool says otherwise: 24 hours.
+    pub approval_ttl: Duration,
+    /// How long the roles claimed with a decision count where no directory knows better: 1 hour.
+    pub claims_age: Duration,
+    /// How long an instance may be silent before another one takes its run over: 30 seconds.
+    pub lease: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            approval_ttl: Duration::from_secs(24 * 60 * 60),
+            claims_age: Duration::from_secs(60 * 60),
+            lease: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Everything that the runs of one agent need, untyped. Typed access is
+/// [`Hosted`](crate::agent::Hosted).
+pub struct Runtime {
+    pub(crate) agent: String,
+    pub(crate) instructions: String,
+    pub(crate) definition: Digest,
+    pub(crate) model: Arc<dyn ChatModel>,
+    pub(crate) tools: ToolSet,
+    pub(crate) schemas: HashMap<String, Digest>,
+    pub(crate) contexts: Arc<Contexts>,
+    pub(crate) policy: PolicyEngine,
+    pub(crate) policy_text: String,
+    pub(crate) store: Store,
+    pub(crate) directory: Arc<dyn Directory>,
+    pub(crate) settings: Settings,
+    /// The name under which this instance holds leases.
+    pub(crate) instance: String,
+    pub(crate) recorded: tokio::sync::OnceCell<()>,
+}
+
+impl Runtime {
+    /// The store with the runs.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn offers(&self) -> Vec<ToolOffer> {
+        self.tools
+            .iter()
+            .map(|tool| {
+                let spec = tool.spec();
+                ToolOffer {
+                    name: spec.name.clone(),
+                    description: spec.description.clone(),
+                    input_schema: spec.input_schema.clone(),
+                }
+            })
+            .collect()
+    }
+
+    /// Sees to it that the policy in force is on record before anything is decided under it.
+    pub(crate) async fn record_policy(&self) -> Result<(), StoreError> {
+        self.recorded
+            .get_or_try_init(|| async {
+                let policy = self.policy.current();
+                let digest = Digest::from_bytes(policy.digest());
+                let text = self.policy_text.clone();
+                self.store
+                    .record_policy(&self.agent, &digest, policy.is_built_in(), text)
+                    .await
+            })
+            .await
+            .map(|_| ())
+    }
+
+    /// A person as policies see one: with the roles that the directory knows, or, where there is
+    /// no directory, those that were claimed at `claimed_at` if that is recent enough. `None`
+    /// where the person does not count.
+    pub(crate) fn user(
+        &self,
+        person: &Principal,
+        standing: Option<&Standing>,
+        claimed_at: Timestamp,
+        now: Timestamp,
+    ) -> Option<User> {
+        let roles = match standing? {
+            Standing::Known { roles } => roles.clone(),
+            Standing::Unknown => return None,
+            Standing::AsClaimed => {
+                if now.saturating_since(claimed_at) > self.settings.claims_age {
+                    return None;
+                }
+                person.roles.clone()
+            }
+        };
+        Some(user(person, roles))
+    }
+
+    /// The requester of a run as policies see them now. Where no directory knows better, the
+    /// roles are those with which the run was started: the requester is not there to claim them
+    /// anew when a run continues after months.
+    pub(crate) async fn requester(&self, requester: &Principal) -> User {
+        let roles = match self.directory.standing(requester).await {
+            Ok(Standing::Known { roles }) => roles,
+            Ok(Standing::AsClaimed) => requester.roles.clone(),
+            // Fail closed: someone without any role.
+            Ok(Standing::Unknown) | Err(_) => Default::default(),
+        };
+        user(requester, roles)
+    }
+
+    pub(crate) fn policy(&self) -> Arc<PolicySet> {
+        self.policy.current()
+    }
+}
+
+fn user(person: &Principal, roles: std::collections::BTreeSet<String>) -> User {
+    let mut user =
+        User::new(person.id.clone()).attribute("authenticated_by", person.authenticated_by.clone());
+    if let Some(tenant) = &person.tenant {
+        user = user.attribute("tenant", tenant.clone());
+    }
+    user.roles = roles;
+    user
+}

@@ -1,0 +1,405 @@
+use std::time::Duration;
+
+use sea_orm::{ActiveModelTrait as _, ColumnTrait as _, EntityTrait as _, QueryFilter as _, Set};
+
+use super::{
+    CallRecord, GateRecord, Lease, RunRecord, Store, StoreError,
+    entity::{calls, decisions},
+    rows,
+    run::insert_message,
+    transaction::RunTransaction,
+};
+use crate::{
+    approval::{RecordedDecision, Verdict},
+    call::{
+        ActionDigest, CallEvent, CallId, CallState, Canonical, Digest, Fingerprint, Nonce,
+        Principal, RunId, Timestamp,
+    },
+    journal::Event,
+};
+
+/// A call that the gate has decided about, to be written.
+pub(crate) struct NewCall {
+    pub(crate) id: CallId,
+    pub(crate) provider_id: String,
+    pub(crate) tool: String,
+    /// What the gate decided: applied to `proposed`.
+    pub(crate) event: CallEvent,
+    pub(crate) binding: Option<Binding>,
+    pub(crate) definition: Digest,
+    pub(crate) gate: GateRecord,
+    pub(crate) outcome: Option<String>,
+    pub(crate) events: Vec<Event>,
+}
+
+/// What a call is bound to from the moment it is gated.
+#[derive(Clone)]
+pub(crate) struct Binding {
+    pub(crate) arguments: Canonical,
+    pub(crate) definition: Digest,
+    pub(crate) input_schema: Digest,
+    pub(crate) policy_slice: Digest,
+    pub(crate) action: ActionDigest,
+    pub(crate) gate: GateRecord,
+    pub(crate) ask: Option<Ask>,
+}
+
+/// One occasion on which people are asked.
+#[derive(Clone)]
+pub(crate) struct Ask {
+    pub(crate) nonce: Nonce,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) quorum: u32,
+    pub(crate) ttl: Duration,
+}
+
+/// One change of a call.
+pub(crate) struct CallChange {
+    pub(crate) event: CallEvent,
+    /// Where what the call is bound to changes.
+    pub(crate) binding: Option<Binding>,
+    /// Where people are asked about what the call is bound to already.
+    pub(crate) ask: Option<Ask>,
+    /// Where the gate record changes and nothing else of the binding.
+    pub(crate) gate: Option<GateRecord>,
+    pub(crate) payload: Option<Canonical>,
+    pub(crate) answer: Option<Canonical>,
+    pub(crate) outcome: Option<String>,
+    pub(crate) decision: Option<NewDecision>,
+    pub(crate) events: Vec<Event>,
+}
+
+impl CallChange {
+    pub(crate) fn new(event: CallEvent) -> Self {
+        Self {
+            event,
+            binding: None,
+            ask: None,
+            gate: None,
+            payload: None,
+            answer: None,
+            outcome: None,
+            decision: None,
+            events: Vec::new(),
+        }
+    }
+}
+
+pub(crate) struct NewDecision {
+    pub(crate) approver: Principal,
+    pub(crate) verdict: Verdict,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+/// A decision of one approver on one occasion.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredDecision {
+    pub(crate) nonce: Nonce,
+    pub(crate) approver: Principal,
+    pub(crate) decision: RecordedDecision,
+}
+
+/// What stands in the database at the moment of a change, read in the same transaction.
+pub(crate) struct Facts {
+    pub(crate) run: RunRecord,
+    pub(crate) call: CallRecord,
+    /// All decisions about the call, of earlier occasions too.
+    pub(crate) decisions: Vec<StoredDecision>,
+    pub(crate) now: Timestamp,
+}
+
+impl Facts {
+    /// The decisions of the present occasion.
+    pub(crate) fn current(&self) -> impl Iterator<Item = &StoredDecision> {
+        self.decisions
+            .iter()
+            .filter(|stored| Some(stored.nonce) == self.call.nonce)
+    }
+}
+
+fn bytes(digest: &Digest) -> Vec<u8> {
+    digest.as_bytes().to_vec()
+}
+
+fn gate_text(call: &str, gate: &GateRecord) -> Result<String, StoreError> {
+    serde_json::to_string(gate).map_err(|error| StoreError::corrupt("gate record", call, error))
+}
+
+fn number(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// Writes what a call is bound to into its row.
+fn bind(
+    row: &mut calls::ActiveModel,
+    binding: &Binding,
+    now: Timestamp,
+    id: &str,
+) -> Result<(), StoreError> {
+    row.arguments = Set(Some(binding.arguments.to_string()));
+    row.definition = Set(bytes(&binding.definition));
+    row.input_schema = Set(Some(bytes(&binding.input_schema)));
+    row.policy_slice = Set(Some(bytes(&binding.policy_slice)));
+    row.action = Set(Some(bytes(binding.action.digest())));
+    row.gate = Set(gate_text(id, &binding.gate)?);
+    if let Some(ask) = &binding.ask {
+        set_ask(row, ask, now);
+    }
+    Ok(())
+}
+
+fn set_ask(row: &mut calls::ActiveModel, ask: &Ask, now: Timestamp) {
+    row.nonce = Set(Some(ask.nonce.as_bytes().to_vec()));
+    row.fingerprint = Set(Some(bytes(ask.fingerprint.digest())));
+    row.quorum = Set(number(ask.quorum));
+    row.requested_at = Set(Some(now.as_micros()));
+    row.expires_at = Set(Some(now.saturating_add(ask.ttl).as_micros()));
+}
+
+impl Store {
+    /// Writes the model's answer of a step with its calls, all in one transaction: a call is a
+    /// durable row before anyone is told about it.
+    pub(crate) async fn record_step(
+        &self,
+        lease: &Lease,
+        message: String,
+        calls: Vec<NewCall>,
+        events: &[Event],
+    ) -> Result<Vec<CallRecord>, StoreError> {
+        let mut transaction = RunTransaction::begin_held(self, lease).await?;
+        let now = transaction.now;
+        let step = transaction.row.step.saturating_add(1);
+        transaction.changes.step = Set(step);
+        insert_message(&transaction.tx, &lease.run, step, step, message, now).await?;
+        for event in events {
+            transaction.append(event)?;
+        }
+        let mut records = Vec::with_capacity(calls.len());
+        for (position, call) in (0..).zip(calls) {
+            let id = call.id.as_str();
+            let state = CallState::Proposed
+                .after(call.event)
+                .map_err(|error| StoreError::corrupt("state", id, error))?;
+            let mut row = calls::ActiveModel {
+                id: Set(id.to_owned()),
+                run_id: Set(lease.run.to_string()),
+                step: Set(step),
+                position: Set(position),
+                provider_id: Set(call.provider_id),
+                tool: Set(call.tool),
+                state: Set(state.as_str().to_owned()),
+                version: Set(1),
+                arguments: Set(None),
+                definition: Set(bytes(&call.definition)),
+                input_schema: Set(None),
+                policy_slice: Set(None),
+                action: Set(None),
+                nonce: Set(None),
+                fingerprint: Set(None),
+                gate: Set(gate_text(id, &call.gate)?),
+                quorum: Set(0),
+                requested_at: Set(None),
+                expires_at: Set(None),
+                payload: Set(None),
+                answer: Set(None),
+                outcome: Set(call.outcome),
+                epoch: Set(None),
+                created_at: Set(now.as_micros()),
+                updated_at: Set(now.as_micros()),
+            };
+            if let Some(binding) = &call.binding {
+                bind(&mut row, binding, now, id)?;
+            }
+            let row = row
+                .insert(&transaction.tx)
+                .await
+                .map_err(StoreError::while_trying("write a call"))?;
+            for event in &call.events {
+                transaction.append(event)?;
+            }
+            let record = rows::call(&row)?;
+            append_request(&mut transaction, &record)?;
+            records.push(record);
+        }
+        transaction.commit().await?;
+        Ok(records)
+    }
+
+    /// All decisions about one call, of earlier occasions too.
+    pub(crate) async fn decisions(&self, call: &CallId) -> Result<Vec<StoredDecision>, StoreError> {
+        let found = decisions::Entity::find()
+            .filter(decisions::Column::CallId.eq(call.as_str()))
+            .all(&self.inner.reader)
+            .await
+            .map_err(StoreError::while_trying("read decisions"))?;
+        found.iter().map(rows::decision).collect()
+    }
+
+    /// Changes one call: reads what stands, lets `decide` say what is to happen, and writes it,
+    /// all in one transaction. With a lease, only as its holder.
+    ///
+    /// `decide` returns nothing where nothing is to change; its errors undo the transaction.
+    pub(crate) async fn change_call<E: From<StoreError>>(
+        &self,
+        run: &RunId,
+        holder: Option<&Lease>,
+        call: &CallId,
+        decide: impl FnOnce(&Facts) -> Result<Option<CallChange>, E>,
+    ) -> Result<Facts, E> {
+        let mut transaction = match holder {
+            Some(lease) => RunTransaction::begin_held(self, lease).await?,
+            None => RunTransaction::begin(self, run).await?,
+        };
+        let mut facts = read_facts(&transaction, call).await?;
+        if let Some(change) = decide(&facts)? {
+            write_change(&mut transaction, holder, &mut facts, change).await?;
+            transaction.commit().await?;
+        }
+        Ok(facts)
+    }
+}
+
+async fn read_facts(transaction: &RunTransaction, call: &CallId) -> Result<Facts, StoreError> {
+    let row = calls::Entity::find_by_id(call.as_str())
+        .filter(calls::Column::RunId.eq(transaction.row.id.as_str()))
+        .one(&transaction.tx)
+        .await
+        .map_err(StoreError::while_trying("read a call"))?
+        .ok_or_else(|| StoreError::UnknownCall {
+            run: transaction.row.id.clone(),
+            call: call.to_string(),
+        })?;
+    let decisions = decisions::Entity::find()
+        .filter(decisions::Column::CallId.eq(call.as_str()))
+        .all(&transaction.tx)
+        .await
+        .map_err(StoreError::while_trying("read decisions"))?;
+    Ok(Facts {
+        run: rows::run(&transaction.row)?,
+        call: rows::call(&row)?,
+        decisions: decisions
+            .iter()
+            .map(rows::decision)
+            .collect::<Result<_, _>>()?,
+        now: transaction.now,
+    })
+}
+
+async fn write_change(
+    transaction: &mut RunTransaction,
+    holder: Option<&Lease>,
+    facts: &mut Facts,
+    change: CallChange,
+) -> Result<(), StoreError> {
+    let (call, now) = (&facts.call, facts.now);
+    let state = call
+        .state
+        .after(change.event)
+        .map_err(|error| StoreError::corrupt("state", call.id.as_str(), error))?;
+    let mut row = calls::ActiveModel {
+        state: Set(state.as_str().to_owned()),
+        version: Set(call.version.saturating_add(1)),
+        updated_at: Set(now.as_micros()),
+        ..Default::default()
+    };
+    if let Some(binding) = &change.binding {
+        bind(&mut row, binding, now, call.id.as_str())?;
+    }
+    if let Some(ask) = &change.ask {
+        set_ask(&mut row, ask, now);
+    }
+    if let Some(gate) = &change.gate {
+        row.gate = Set(gate_text(call.id.as_str(), gate)?);
+    }
+    if let Some(payload) = &change.payload {
+        row.payload = Set(Some(payload.to_string()));
+    }
+    if let Some(answer) = &change.answer {
+        row.answer = Set(Some(answer.to_string()));
+    }
+    if let Some(outcome) = change.outcome {
+        row.outcome = Set(Some(outcome));
+    }
+    if change.event == CallEvent::Start {
+        row.epoch = Set(holder.map(|lease| lease.epoch));
+    }
+    let changed = calls::Entity::update_many()
+        .set(row)
+        .filter(calls::Column::Id.eq(call.id.as_str()))
+        .filter(calls::Column::State.eq(call.state.as_str()))
+        .filter(calls::Column::Version.eq(call.version))
+        .exec(&transaction.tx)
+        .await
+        .map_err(StoreError::while_trying("change a call"))?;
+    if changed.rows_affected != 1 {
+        return Err(StoreError::Conflict {
+            call: call.id.to_string(),
+        });
+    }
+    if let Some(decision) = change.decision {
+        let nonce = call.nonce.ok_or_else(|| {
+            StoreError::corrupt(
+                "nonce",
+                call.id.as_str(),
+                "a decision about nothing that was asked",
+            )
+        })?;
+        insert_decision(transaction, call, nonce, &decision).await?;
+    }
+    for event in &change.events {
+        transaction.append(event)?;
+    }
+    let row = calls::Entity::find_by_id(call.id.as_str())
+        .one(&transaction.tx)
+        .await
+        .map_err(StoreError::while_trying("read a call"))?
+        .ok_or_else(|| StoreError::Conflict {
+            call: call.id.to_string(),
+        })?;
+    let record = rows::call(&row)?;
+    let asked = change.ask.is_some() || change.binding.is_some_and(|binding| binding.ask.is_some());
+    if asked {
+        append_request(transaction, &record)?;
+    }
+    facts.call = record;
+    Ok(())
+}
+
+/// Journals that people are asked about a call, where they are.
+fn append_request(transaction: &mut RunTransaction, call: &CallRecord) -> Result<(), StoreError> {
+    let (Some(fingerprint), Some(expires_at)) = (call.fingerprint, call.expires_at) else {
+        return Ok(());
+    };
+    transaction.append(&Event::ApprovalRequested {
+        call: call.id.clone(),
+        fingerprint,
+        quorum: call.quorum,
+        expires_at,
+    })
+}
+
+async fn insert_decision(
+    transaction: &RunTransaction,
+    call: &CallRecord,
+    nonce: Nonce,
+    decision: &NewDecision,
+) -> Result<(), StoreError> {
+    let approver = serde_json::to_string(&decision.approver)
+        .map_err(|error| StoreError::corrupt("approver", call.id.as_str(), error))?;
+    let row = decisions::ActiveModel {
+        call_id: Set(call.id.to_string()),
+        nonce: Set(nonce.as_bytes().to_vec()),
+        approver_id: Set(decision.approver.id.clone()),
+        kind: Set(decision.verdict.kind().as_str().to_owned()),
+        fingerprint: Set(bytes(decision.fingerprint.digest())),
+        approver: Set(approver),
+        reason: Set(decision.verdict.reason().map(str::to_owned)),
+        content: Set(decision.verdict.content()),
+        decided_at: Set(transaction.now.as_micros()),
+    };
+    decisions::Entity::insert(row)
+        .exec_without_returning(&transaction.tx)
+        .await
+        .map(|_| ())
+        .map_err(StoreError::while_trying("record a decision"))
+}

@@ -1,0 +1,24 @@
+//! Runs, calls, decisions and the journal in a database: the only room that knows SQL.
+//!
+//! Every change of a call is one conditional update on its id, state and version, in one
+//! transaction with its journal event and its side rows. Time is the database's.
+
+mod call;
+mod connect;
+mod entity;
+mod error;
+mod inbox;
+mod migration;
+mod record;
+mod rows;
+mod run;
+mod transaction;
+
+pub(crate) use call::{Ask, Binding, CallChange, Facts, NewCall, NewDecision, StoredDecision};
+pub use connect::Store;
+pub use error::StoreError;
+pub use inbox::{Page, RunFilter, RunSummary};
+pub use record::{
+    ApprovedOccasion, CallRecord, GateRecord, Lease, RunRecord, RunStatus, StoredMessage,
+};
+pub(crate) use run::{NewRun, RunEnd};

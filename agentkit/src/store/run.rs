@@ -1,0 +1,338 @@
+use std::time::Duration;
+
+use sea_orm::{
+    ActiveModelTrait as _, ColumnTrait as _, EntityTrait as _, QueryFilter as _, QueryOrder as _,
+    Set,
+};
+
+use super::{
+    CallRecord, Lease, RunRecord, RunStatus, Store, StoreError, StoredMessage, connect,
+    entity::{calls, journal, messages, policy_versions, runs},
+    migration::FORMAT,
+    rows,
+    transaction::{self, RunTransaction},
+};
+use crate::{
+    call::{CallState, Digest, Principal, RunId, RunSecret, Timestamp},
+    journal::{BrokenChain, Entry, Event},
+};
+
+/// What a new run consists of.
+pub(crate) struct NewRun {
+    pub(crate) id: RunId,
+    pub(crate) agent: String,
+    pub(crate) definition: Digest,
+    pub(crate) requester: Principal,
+    pub(crate) secret: RunSecret,
+    pub(crate) options: String,
+    /// The input as a message, JSON.
+    pub(crate) input: String,
+    pub(crate) events: Vec<Event>,
+}
+
+/// How a run is put down.
+pub(crate) enum RunEnd {
+    Finished { message: Option<String> },
+    Interrupted { error: String },
+    Suspended,
+}
+
+impl Store {
+    /// Writes a new run and takes the lease on it.
+    pub(crate) async fn start_run(
+        &self,
+        new: NewRun,
+        owner: &str,
+        lease: Duration,
+    ) -> Result<Lease, StoreError> {
+        let tx = transaction::begin(self).await?;
+        let now = connect::now(&tx).await?;
+        let requester = serde_json::to_string(&new.requester)
+            .map_err(|error| StoreError::corrupt("requester", new.id.as_str(), error))?;
+        let row = runs::ActiveModel {
+            id: Set(new.id.to_string()),
+            format: Set(FORMAT),
+            agent: Set(new.agent),
+            definition: Set(new.definition.as_bytes().to_vec()),
+            status: Set(RunStatus::Running.as_str().to_owned()),
+            tenant: Set(new.requester.tenant),
+            requester_id: Set(new.requester.id),
+            requester: Set(requester),
+            secret: Set(new.secret.as_bytes().to_vec()),
+            options: Set(new.options),
+            step: Set(0),
+            error: Set(None),
+            lease_owner: Set(Some(owner.to_owned())),
+            lease_epoch: Set(1),
+            lease_until: Set(now.saturating_add(lease).as_micros()),
+            journal_sequence: Set(0),
+            journal_head: Set(None),
+            created_at: Set(now.as_micros()),
+            updated_at: Set(now.as_micros()),
+        };
+        let row = row
+            .insert(&tx)
+            .await
+            .map_err(StoreError::while_trying("write a run"))?;
+        insert_message(&tx, &new.id, 0, 0, new.input, now).await?;
+        let mut run = RunTransaction::for_new(tx, now, row, new.id.clone());
+        for event in &new.events {
+            run.append(event)?;
+        }
+        run.commit().await?;
+        Ok(Lease::new(new.id, owner.to_owned(), 1))
+    }
+
+    /// Takes the lease on a run that nobody holds, or whose holder's lease has ended.
+    pub(crate) async fn acquire(
+        &self,
+        run: &RunId,
+        owner: &str,
+        lease: Duration,
+    ) -> Result<(Lease, RunRecord), StoreError> {
+        let mut transaction = RunTransaction::begin(self, run).await?;
+        let row = &transaction.row;
+        let until = Timestamp::from_micros(row.lease_until);
+        if let Some(holder) = &row.lease_owner {
+            let remaining = until.saturating_since(transaction.now);
+            if !remaining.is_zero() {
+                let (run, owner) = (row.id.clone(), holder.clone());
+                return Err(StoreError::HeldElsewhere {
+                    run,
+                    owner,
+                    remaining,
+                });
+            }
+        }
+        let mut record = rows::run(row)?;
+        let epoch = row.lease_epoch.saturating_add(1);
+        let taken_over = row.lease_owner.is_some();
+        if taken_over {
+            transaction.append(&Event::TakenOver { epoch })?;
+        }
+        let until = transaction.now.saturating_add(lease);
+        transaction.changes.lease_owner = Set(Some(owner.to_owned()));
+        transaction.changes.lease_epoch = Set(epoch);
+        transaction.changes.lease_until = Set(until.as_micros());
+        if !record.status.is_final() {
+            record.status = RunStatus::Running;
+            transaction.changes.status = Set(RunStatus::Running.as_str().to_owned());
+            transaction.changes.error = Set(None);
+        }
+        transaction.commit().await?;
+        Ok((Lease::new(run.clone(), owner.to_owned(), epoch), record))
+    }
+
+    /// Extends a lease.
+    pub(crate) async fn renew(&self, lease: &Lease, by: Duration) -> Result<(), StoreError> {
+        let mut transaction = RunTransaction::begin_held(self, lease).await?;
+        let until = transaction.now.saturating_add(by);
+        transaction.changes.lease_until = Set(until.as_micros());
+        transaction.commit().await
+    }
+
+    /// Gives a lease back and changes nothing else.
+    pub(crate) async fn hand_back(&self, lease: &Lease) -> Result<(), StoreError> {
+        let mut transaction = RunTransaction::begin_held(self, lease).await?;
+        transaction.changes.lease_owner = Set(None);
+        transaction.changes.lease_until = Set(0);
+        transaction.commit().await
+    }
+
+    /// Puts a run down: writes how it stands and gives the lease back. A run is not suspended
+    /// while a call of it can run, as after a decision that arrived just now: `false` then.
+    pub(crate) async fn put_down(
+        &self,
+        lease: &Lease,
+        end: RunEnd,
+        events: &[Event],
+    ) -> Result<bool, StoreError> {
+        let mut transaction = RunTransaction::begin_held(self, lease).await?;
+        if matches!(end, RunEnd::Suspended) && can_run(&transaction).await? {
+            return Ok(false);
+        }
+        let status = match end {
+            RunEnd::Finished { message } => {
+                if let Some(message) = message {
+                    let step = transaction.row.step.saturating_add(1);
+                    transaction.changes.step = Set(step);
+                    insert_message(
+                        &transaction.tx,
+                        &lease.run,
+                        step,
+                        step,
+                        message,
+                        transaction.now,
+                    )
+                    .await?;
+                }
+                RunStatus::Finished
+            }
+            RunEnd::Interrupted { error } => {
+                transaction.changes.error = Set(Some(error));
+                RunStatus::Interrupted
+            }
+            RunEnd::Suspended => RunStatus::Suspended,
+        };
+        for event in events {
+            transaction.append(event)?;
+        }
+        transaction.changes.status = Set(status.as_str().to_owned());
+        transaction.changes.lease_owner = Set(None);
+        transaction.changes.lease_until = Set(0);
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    /// One run.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of that id, or the database fails.
+    pub async fn run(&self, run: &RunId) -> Result<RunRecord, StoreError> {
+        let row = runs::Entity::find_by_id(run.as_str())
+            .one(&self.inner.reader)
+            .await
+            .map_err(StoreError::while_trying("read a run"))?
+            .ok_or_else(|| StoreError::UnknownRun {
+                run: run.to_string(),
+            })?;
+        rows::run(&row)
+    }
+
+    /// The messages of a run, in order, without the results of its calls.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn messages(&self, run: &RunId) -> Result<Vec<StoredMessage>, StoreError> {
+        let found = messages::Entity::find()
+            .filter(messages::Column::RunId.eq(run.as_str()))
+            .order_by_asc(messages::Column::Sequence)
+            .all(&self.inner.reader)
+            .await
+            .map_err(StoreError::while_trying("read messages"))?;
+        found
+            .into_iter()
+            .map(|row| {
+                Ok(StoredMessage {
+                    sequence: rows::count("sequence", &row.run_id, row.sequence)?,
+                    step: rows::count("step", &row.run_id, row.step)?,
+                    body: row.body,
+                })
+            })
+            .collect()
+    }
+
+    /// The calls of a run, in the order in which the model asked for them.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails or a row does not hold what this library writes.
+    pub async fn calls(&self, run: &RunId) -> Result<Vec<CallRecord>, StoreError> {
+        let found = calls::Entity::find()
+            .filter(calls::Column::RunId.eq(run.as_str()))
+            .order_by_asc(calls::Column::Step)
+            .order_by_asc(calls::Column::Position)
+            .all(&self.inner.reader)
+            .await
+            .map_err(StoreError::while_trying("read calls"))?;
+        found.iter().map(rows::call).collect()
+    }
+
+    /// The journal of a run, in order.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails or a row does not hold what this library writes.
+    pub async fn journal(&self, run: &RunId) -> Result<Vec<Entry>, StoreError> {
+        let found = journal::Entity::find()
+            .filter(journal::Column::RunId.eq(run.as_str()))
+            .order_by_asc(journal::Column::Sequence)
+            .all(&self.inner.reader)
+            .await
+            .map_err(StoreError::while_trying("read the journal"))?;
+        found.iter().map(rows::entry).collect()
+    }
+
+    /// Checks the chain of a run's journal.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails. A journal that does not verify is the inner error.
+    pub async fn verify_journal(&self, run: &RunId) -> Result<Result<(), BrokenChain>, StoreError> {
+        let row = runs::Entity::find_by_id(run.as_str())
+            .one(&self.inner.reader)
+            .await
+            .map_err(StoreError::while_trying("read a run"))?
+            .ok_or_else(|| StoreError::UnknownRun {
+                run: run.to_string(),
+            })?;
+        let entries = self.journal(run).await?;
+        Ok(crate::journal::verify(run, &entries, rows::head(&row)?))
+    }
+
+    /// Records a policy version that an agent has in force, once.
+    pub(crate) async fn record_policy(
+        &self,
+        agent: &str,
+        digest: &Digest,
+        built_in: bool,
+        body: String,
+    ) -> Result<(), StoreError> {
+        let known = policy_versions::Entity::find_by_id(digest.as_bytes().to_vec())
+            .one(&self.inner.reader)
+            .await
+            .map_err(StoreError::while_trying("read policy versions"))?;
+        if known.is_some() {
+            return Ok(());
+        }
+        let now = self.now().await?;
+        let row = policy_versions::ActiveModel {
+            digest: Set(digest.as_bytes().to_vec()),
+            agent: Set(agent.to_owned()),
+            built_in: Set(built_in),
+            body: Set(body),
+            created_at: Set(now.as_micros()),
+        };
+        policy_versions::Entity::insert(row)
+            .on_conflict_do_nothing()
+            .exec_without_returning(&self.inner.writer)
+            .await
+            .map(|_| ())
+            .map_err(StoreError::while_trying("record a policy version"))
+    }
+}
+
+async fn can_run(transaction: &RunTransaction) -> Result<bool, StoreError> {
+    let states = [CallState::Ready.as_str(), CallState::Approved.as_str()];
+    calls::Entity::find()
+        .filter(calls::Column::RunId.eq(transaction.row.id.as_str()))
+        .filter(calls::Column::State.is_in(states))
+        .one(&transaction.tx)
+        .await
+        .map(|found| found.is_some())
+        .map_err(StoreError::while_trying("read calls"))
+}
+
+pub(super) async fn insert_message(
+    tx: &sea_orm::DatabaseTransaction,
+    run: &RunId,
+    sequence: i32,
+    step: i32,
+    body: String,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let row = messages::ActiveModel {
+        run_id: Set(run.to_string()),
+        sequence: Set(sequence),
+        step: Set(step),
+        body: Set(body),
+        created_at: Set(now.as_micros()),
+    };
+    messages::Entity::insert(row)
+        .exec_without_returning(tx)
+        .await
+        .map(|_| ())
+        .map_err(StoreError::while_trying("write a message"))
+}
