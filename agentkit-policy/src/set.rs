@@ -1,78 +1,139 @@
 //! One loaded policy set: the questions are put here.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
+use cedar_policy::EntityUid;
+
+use crate::ask::{Answer, Prepared, Votes, user_uid};
 use crate::call::{Approvals, Call, User};
-use crate::decision::{Decision, Outcome, Permission, Release, Verdict};
-use crate::declaration::{PolicySource, Settings, ToolDeclaration};
-use crate::load_error::{Finding, LoadError};
+use crate::decision::{
+    Decision, EvaluationError, Outcome, Permission, PolicyRef, RefusedVote, Release,
+    ShadowDecision, Verdict,
+};
+use crate::declaration::Settings;
+use crate::load_error::Finding;
+use crate::slice::Slice;
 
 /// A loaded, validated and sliced set of policies; immutable.
-#[derive(Debug)]
 pub struct PolicySet {
-    digest: [u8; 32],
-    built_in: bool,
-    schema_text: String,
-    findings: Vec<Finding>,
+    pub(crate) settings: Settings,
+    pub(crate) slices: BTreeMap<String, Slice>,
+    pub(crate) policies: BTreeMap<String, PolicyRef>,
+    pub(crate) digest: [u8; 32],
+    pub(crate) built_in: bool,
+    pub(crate) schema_text: String,
+    pub(crate) warnings: Vec<Finding>,
+}
+
+impl fmt::Debug for PolicySet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicySet")
+            .field("tools", &self.slices.len())
+            .field("policies", &self.policies.len())
+            .field("built_in", &self.built_in)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the policies make of a call, before the tool's declaration has its say.
+struct Routed {
+    outcome: Outcome,
+    determining: Vec<PolicyRef>,
+    errors: Vec<EvaluationError>,
 }
 
 impl PolicySet {
-    pub(crate) fn built_in(_: &[ToolDeclaration], _: &Settings) -> Result<Self, LoadError> {
-        Ok(Self {
-            digest: [0; 32],
-            built_in: true,
-            schema_text: String::new(),
-            findings: Vec::new(),
-        })
-    }
-
-    pub(crate) fn load(
-        _: &[ToolDeclaration],
-        _: &[PolicySource],
-        _: &Settings,
-    ) -> Result<Self, LoadError> {
-        Ok(Self {
-            digest: [0; 32],
-            built_in: false,
-            schema_text: String::new(),
-            findings: Vec::new(),
-        })
-    }
-
     /// Decides whether a call may run alone, needs approvals, or may not run.
-    pub fn decide(&self, _call: &Call<'_>) -> Decision {
-        Decision {
-            outcome: Outcome::Deny,
-            determining: Vec::new(),
-            errors: Vec::new(),
-            demanded_by_declaration: false,
-            shadow: None,
-        }
+    pub fn decide(&self, call: &Call<'_>) -> Decision {
+        let slice = match self.slice(call.tool) {
+            Ok(slice) => slice,
+            Err(error) => return denied(error),
+        };
+        on_stack(slice, || {
+            let prepared = match self.prepare(slice, call, &[]) {
+                Ok(prepared) => prepared,
+                Err(error) => return denied(error),
+            };
+            let routed = self.route(prepared, call);
+            let shadow = self.shadow(slice, call, &routed);
+            let demanded =
+                routed.outcome == Outcome::Allow && slice.tool.declaration.require_approval;
+            Decision {
+                outcome: if demanded {
+                    Outcome::RequireApproval { quorum: 1 }
+                } else {
+                    routed.outcome
+                },
+                determining: routed.determining,
+                errors: routed.errors,
+                demanded_by_declaration: demanded,
+                shadow,
+            }
+        })
     }
 
     /// Decides just before execution, with the approvals that the call really has; every approver
     /// is asked for again.
-    pub fn release(&self, _call: &Call<'_>, _approvals: &Approvals) -> Release {
-        Release {
-            verdict: Verdict::Deny,
-            counted: Vec::new(),
-            refused: Vec::new(),
-            determining: Vec::new(),
-            errors: Vec::new(),
-        }
+    ///
+    /// Votes count by distinct person. Neither the agent's own vote nor any vote on a request that
+    /// lies in the future or is too old counts, whatever the policies say.
+    pub fn release(&self, call: &Call<'_>, approvals: &Approvals) -> Release {
+        let slice = match self.slice(call.tool) {
+            Ok(slice) => slice,
+            Err(error) => return not_released(error),
+        };
+        on_stack(slice, || {
+            let people: Vec<&User> = distinct(&approvals.approvers);
+            let prepared = match self.prepare(slice, call, &people) {
+                Ok(prepared) => prepared,
+                Err(error) => return not_released(error),
+            };
+            self.release_prepared(slice, prepared, call, approvals)
+        })
     }
 
     /// Decides whether a person may approve a call that has these approvals so far.
-    pub fn may_approve(
-        &self,
-        _call: &Call<'_>,
-        _approver: &User,
-        _so_far: &Approvals,
-    ) -> Permission {
-        Permission {
-            permitted: false,
-            why: String::new(),
-            determining: Vec::new(),
-            errors: Vec::new(),
-        }
+    pub fn may_approve(&self, call: &Call<'_>, approver: &User, so_far: &Approvals) -> Permission {
+        let slice = match self.slice(call.tool) {
+            Ok(slice) => slice,
+            Err(error) => return not_permitted(error),
+        };
+        on_stack(slice, || {
+            let before = distinct(&so_far.approvers);
+            if before.iter().any(|person| person.id == approver.id) {
+                return refusal("this person has already approved the call");
+            }
+            if let Some(why) = self
+                .untimely(call, so_far)
+                .or_else(|| unfit(call, approver))
+            {
+                return refusal(&why);
+            }
+            let people: Vec<&User> = before.iter().copied().chain([approver]).collect();
+            let asked = self.prepare(slice, call, &people).and_then(|prepared| {
+                let approvers: Result<Vec<EntityUid>, String> =
+                    before.iter().map(|person| user_uid(&person.id)).collect();
+                let votes = approvers.map_err(fault)?;
+                let principal = user_uid(&approver.id).map_err(fault)?;
+                Ok(prepared.approve(
+                    &principal,
+                    Votes {
+                        approvers: &votes,
+                        requested_at: so_far.requested_at.div_euclid(1000),
+                    },
+                ))
+            });
+            match asked {
+                Ok(answer) => Permission {
+                    permitted: answer.permitted,
+                    why: why_approve(&answer),
+                    determining: self.refs(&answer.reasons),
+                    errors: answer.errors,
+                },
+                Err(error) => not_permitted(error),
+            }
+        })
     }
 
     /// SHA-256 over all policies sorted by id, the schema and the version of the mapping.
@@ -82,8 +143,8 @@ impl PolicySet {
 
     /// SHA-256 of what can influence decisions about one tool; an approval is bound to it.
     /// None for a tool that was not declared.
-    pub fn slice_digest(&self, _tool: &str) -> Option<[u8; 32]> {
-        None
+    pub fn slice_digest(&self, tool: &str) -> Option<[u8; 32]> {
+        self.slices.get(tool).map(|slice| slice.digest)
     }
 
     /// True for the set that is in force when the application gives no policies.
@@ -96,8 +157,350 @@ impl PolicySet {
         &self.schema_text
     }
 
+    /// The policies of the set, sorted by id.
+    pub fn policies(&self) -> impl Iterator<Item = &PolicyRef> {
+        self.policies.values()
+    }
+
     /// What the load found worth a look although it does not stand in the way.
     pub fn warnings(&self) -> &[Finding] {
-        &self.findings
+        &self.warnings
+    }
+
+    fn slice(&self, tool: &str) -> Result<&Slice, EvaluationError> {
+        self.slices.get(tool).ok_or_else(|| {
+            fault(format!(
+                "the tool `{tool}` is not declared, declare it when the policies are loaded"
+            ))
+        })
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        slice: &'a Slice,
+        call: &Call<'_>,
+        people: &[&User],
+    ) -> Result<Prepared<'a>, EvaluationError> {
+        let reserved = std::iter::once(&call.user)
+            .chain(people)
+            .any(|person| person.id.contains('\0'));
+        if reserved {
+            return Err(fault(
+                "the id of a user holds a NUL character, which no id may hold".to_owned(),
+            ));
+        }
+        Prepared::new(slice, &self.settings, call, people, !self.built_in)
+    }
+
+    fn route(&self, mut prepared: Prepared<'_>, call: &Call<'_>) -> Routed {
+        let unattended = prepared.unattended();
+        let mut errors = unattended.errors;
+        if unattended.permitted || unattended.forbidden {
+            return Routed {
+                outcome: if unattended.permitted {
+                    Outcome::Allow
+                } else {
+                    Outcome::Deny
+                },
+                determining: self.refs(&unattended.reasons),
+                errors,
+            };
+        }
+        match self.quorum(&mut prepared, call, &mut errors) {
+            Ok(routed) => Routed {
+                outcome: Outcome::RequireApproval { quorum: routed.0 },
+                determining: routed.1,
+                errors,
+            },
+            Err(determining) => Routed {
+                outcome: Outcome::Deny,
+                determining,
+                errors,
+            },
+        }
+    }
+
+    /// The smallest number of approvals with which the call may run, tried with people who do
+    /// not exist. Every number is tried, since a forbid may itself read the approvals.
+    fn quorum(
+        &self,
+        prepared: &mut Prepared<'_>,
+        call: &Call<'_>,
+        errors: &mut Vec<EvaluationError>,
+    ) -> Result<(u32, Vec<PolicyRef>), Vec<PolicyRef>> {
+        let nobodies: Vec<User> = (1..=self.settings.max_quorum)
+            .map(|number| User::new(format!("\0hypothetical approver {number}")))
+            .collect();
+        let uids: Result<Vec<EntityUid>, String> =
+            nobodies.iter().map(|user| user_uid(&user.id)).collect();
+        let uids = match uids.map_err(fault).and_then(|uids| {
+            prepared.add_people(&nobodies)?;
+            Ok(uids)
+        }) {
+            Ok(uids) => uids,
+            Err(error) => {
+                errors.push(error);
+                return Err(Vec::new());
+            }
+        };
+        let mut forbids = Vec::new();
+        for (number, _) in (1..).zip(&uids) {
+            let approvers = uids
+                .get(..usize::try_from(number).unwrap_or(usize::MAX))
+                .unwrap_or(&uids);
+            let answer = prepared.approved(Votes {
+                approvers,
+                requested_at: call.now.div_euclid(1000),
+            });
+            note(errors, answer.errors);
+            if answer.permitted {
+                return Ok((number, self.refs(&answer.reasons)));
+            }
+            if answer.forbidden {
+                forbids = self.refs(&answer.reasons);
+            }
+        }
+        Err(forbids)
+    }
+
+    fn shadow(&self, slice: &Slice, call: &Call<'_>, real: &Routed) -> Option<ShadowDecision> {
+        if !slice.has_shadow() {
+            return None;
+        }
+        let shadow = self.route(self.prepare(slice, call, &[]).ok()?.with_shadow(), call);
+        let differs = shadow.outcome != real.outcome || shadow.determining != real.determining;
+        differs.then_some(ShadowDecision {
+            outcome: shadow.outcome,
+            determining: shadow.determining,
+            errors: shadow.errors,
+        })
+    }
+
+    fn release_prepared(
+        &self,
+        slice: &Slice,
+        mut prepared: Prepared<'_>,
+        call: &Call<'_>,
+        approvals: &Approvals,
+    ) -> Release {
+        let unattended = prepared.unattended();
+        let mut release = Release {
+            verdict: Verdict::Deny,
+            counted: Vec::new(),
+            refused: Vec::new(),
+            determining: self.refs(&unattended.reasons),
+            errors: unattended.errors,
+        };
+        if unattended.forbidden {
+            return release;
+        }
+        let declared = u32::from(slice.tool.declaration.require_approval);
+        let demanded = approvals.demanded_quorum.unwrap_or(0).max(declared);
+        let counted = self.count(&prepared, call, approvals, &mut release);
+        let have = u32::try_from(counted.len()).unwrap_or(u32::MAX);
+        if unattended.permitted {
+            release.verdict = if have >= demanded {
+                Verdict::Run
+            } else {
+                Verdict::Wait { quorum: demanded }
+            };
+            return release;
+        }
+        if have > 0 {
+            let answer = prepared.approved(Votes {
+                approvers: &counted,
+                requested_at: approvals.requested_at.div_euclid(1000),
+            });
+            note(&mut release.errors, answer.errors);
+            release.determining = self.refs(&answer.reasons);
+            if answer.permitted {
+                release.verdict = if have >= demanded {
+                    Verdict::Run
+                } else {
+                    Verdict::Wait { quorum: demanded }
+                };
+                return release;
+            }
+        }
+        match self.quorum(&mut prepared, call, &mut release.errors) {
+            Ok((quorum, determining)) => {
+                release.verdict = Verdict::Wait {
+                    quorum: quorum.max(demanded),
+                };
+                release.determining = determining;
+            }
+            Err(forbids) => release.determining = forbids,
+        }
+        release
+    }
+
+    /// The votes that count. Each approver is asked about with the votes before theirs, as they
+    /// were when they voted.
+    fn count(
+        &self,
+        prepared: &Prepared<'_>,
+        call: &Call<'_>,
+        approvals: &Approvals,
+        release: &mut Release,
+    ) -> Vec<EntityUid> {
+        let untimely = self.untimely(call, approvals);
+        let mut counted: Vec<EntityUid> = Vec::new();
+        let mut seen: Vec<&str> = Vec::new();
+        for approver in &approvals.approvers {
+            let mut refuse = |why: String, determining: Vec<PolicyRef>| {
+                release.refused.push(RefusedVote {
+                    approver: approver.id.clone(),
+                    why,
+                    determining,
+                });
+            };
+            if seen.contains(&approver.id.as_str()) {
+                refuse(
+                    "this person has already been counted".to_owned(),
+                    Vec::new(),
+                );
+                continue;
+            }
+            seen.push(&approver.id);
+            if let Some(why) = untimely.clone().or_else(|| unfit(call, approver)) {
+                refuse(why, Vec::new());
+                continue;
+            }
+            let principal = match user_uid(&approver.id) {
+                Ok(principal) => principal,
+                Err(why) => {
+                    refuse(why, Vec::new());
+                    continue;
+                }
+            };
+            let answer = prepared.approve(
+                &principal,
+                Votes {
+                    approvers: &counted,
+                    requested_at: approvals.requested_at.div_euclid(1000),
+                },
+            );
+            if answer.permitted {
+                counted.push(principal);
+                release.counted.push(approver.id.clone());
+            } else {
+                refuse(why_approve(&answer), self.refs(&answer.reasons));
+            }
+            note(&mut release.errors, answer.errors);
+        }
+        counted
+    }
+
+    /// Why no vote on this request counts now, if none does.
+    fn untimely(&self, call: &Call<'_>, approvals: &Approvals) -> Option<String> {
+        let age = i128::from(call.now) - i128::from(approvals.requested_at);
+        let Ok(age) = u128::try_from(age) else {
+            return Some("the request for approval lies in the future".to_owned());
+        };
+        let most = approvals.max_age.min(self.settings.max_approval_age);
+        (age > most.as_micros()).then(|| {
+            format!(
+                "the request for approval is {} seconds old, {} are allowed, ask again",
+                age / 1_000_000,
+                most.as_secs()
+            )
+        })
+    }
+
+    fn refs(&self, ids: &[String]) -> Vec<PolicyRef> {
+        ids.iter()
+            .filter_map(|id| self.policies.get(id).cloned())
+            .collect()
+    }
+}
+
+/// Answers on a stack that is large enough for the tallest policy of the slice.
+fn on_stack<T>(slice: &Slice, answer: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(slice.stack, slice.stack, answer)
+}
+
+fn distinct(people: &[User]) -> Vec<&User> {
+    let mut distinct: Vec<&User> = Vec::with_capacity(people.len());
+    for person in people {
+        if !person.id.is_empty() && !distinct.iter().any(|known| known.id == person.id) {
+            distinct.push(person);
+        }
+    }
+    distinct
+}
+
+/// Why this person can never approve the call.
+fn unfit(call: &Call<'_>, approver: &User) -> Option<String> {
+    if approver.id.is_empty() {
+        Some("the approver is not known, authenticate first".to_owned())
+    } else if approver.id == call.agent {
+        Some("an agent cannot approve".to_owned())
+    } else {
+        None
+    }
+}
+
+fn why_approve(answer: &Answer) -> String {
+    if answer.permitted {
+        "permitted by policy"
+    } else if answer.forbidden {
+        "forbidden by policy"
+    } else if answer.errors.is_empty() {
+        "no policy permits this person to approve the call"
+    } else {
+        "the policies could not be evaluated, so nobody may approve"
+    }
+    .to_owned()
+}
+
+fn note(errors: &mut Vec<EvaluationError>, more: Vec<EvaluationError>) {
+    for error in more {
+        if !errors.contains(&error) {
+            errors.push(error);
+        }
+    }
+}
+
+fn fault(message: String) -> EvaluationError {
+    EvaluationError {
+        question: None,
+        policy: None,
+        message,
+    }
+}
+
+fn denied(error: EvaluationError) -> Decision {
+    Decision {
+        outcome: Outcome::Deny,
+        determining: Vec::new(),
+        errors: vec![error],
+        demanded_by_declaration: false,
+        shadow: None,
+    }
+}
+
+fn not_released(error: EvaluationError) -> Release {
+    Release {
+        verdict: Verdict::Deny,
+        counted: Vec::new(),
+        refused: Vec::new(),
+        determining: Vec::new(),
+        errors: vec![error],
+    }
+}
+
+fn refusal(why: &str) -> Permission {
+    Permission {
+        permitted: false,
+        why: why.to_owned(),
+        determining: Vec::new(),
+        errors: Vec::new(),
+    }
+}
+
+fn not_permitted(error: EvaluationError) -> Permission {
+    Permission {
+        errors: vec![error],
+        ..refusal("the call could not be evaluated, so nobody may approve")
     }
 }

@@ -1,0 +1,46 @@
+//! Names of the generated entity types: readable, legal in Cedar, never taken twice.
+
+use std::collections::BTreeSet;
+
+/// Hands out names of entity types, unique over all tools of a set.
+#[derive(Debug)]
+pub(crate) struct Names {
+    taken: BTreeSet<String>,
+}
+
+impl Names {
+    /// Starts with the names that the engine itself uses.
+    pub(crate) fn new() -> Self {
+        let ours = ["User", "Role", "Agent", "Action"];
+        Self {
+            taken: ours.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// A name made of a tool and a path within its arguments: `tool__path_to_argument`.
+    pub(crate) fn claim(&mut self, tool: &str, path: &str) -> String {
+        let base = format!("{}__{}", identifier(tool), identifier(path));
+        let mut name = base.clone();
+        let mut number = 2_u32;
+        while !self.taken.insert(name.clone()) {
+            name = format!("{base}_{number}");
+            number += 1;
+        }
+        name
+    }
+}
+
+fn identifier(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            if out.is_empty() && c.is_ascii_digit() {
+                out.push('_');
+            }
+            out.push(c);
+        } else if !out.ends_with('_') {
+            out.push('_');
+        }
+    }
+    out.trim_end_matches('_').to_owned()
+}

@@ -1,0 +1,278 @@
+//! What can influence the decisions about one tool: its schema and its policies.
+//!
+//! A faulty or slow policy of another tool is not in the slice, so it can take nothing down here.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
+
+use cedar_policy::{
+    Entities, EntityId, EntityTypeName, EntityUid, PolicySet as CedarPolicies, Schema,
+    ValidationMode, Validator,
+};
+use miette::Diagnostic;
+use sha2::{Digest as _, Sha256};
+
+use crate::decision::Question;
+use crate::declaration::Settings;
+use crate::load_error::Finding;
+use crate::policy::{LoadedPolicy, lower};
+use crate::shape::{MAPPING_VERSION, quoted};
+use crate::source::Statement;
+use crate::tool::{Tool, Vocabulary};
+
+/// Stack that Cedar's evaluator takes for one level of nesting, with room to spare; measured by
+/// the test `tallest_policy_fits_its_stack`.
+const STACK_PER_LEVEL: usize = 24 * 1024;
+/// Stack for everything else: mapping, entities, and Cedar's own reserve of 100 KiB.
+const STACK_BASE: usize = 320 * 1024;
+
+/// The policies of one question about one tool.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) action: EntityUid,
+    pub(crate) policies: CedarPolicies,
+    /// The same with the policies in `@mode("log_only")`; none where there are no such.
+    pub(crate) with_shadow: Option<CedarPolicies>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Slice {
+    pub(crate) tool: Tool,
+    pub(crate) schema: Schema,
+    /// The actions and their groups.
+    pub(crate) actions: Entities,
+    asked: [Asked; 3],
+    pub(crate) digest: [u8; 32],
+    /// Bytes of stack that answering takes at most.
+    pub(crate) stack: usize,
+}
+
+impl Slice {
+    pub(crate) fn asked(&self, question: Question) -> &Asked {
+        let [unattended, approved, approve] = &self.asked;
+        match question {
+            Question::Unattended => unattended,
+            Question::Approved => approved,
+            Question::Approve => approve,
+        }
+    }
+
+    pub(crate) fn has_shadow(&self) -> bool {
+        self.asked.iter().any(|asked| asked.with_shadow.is_some())
+    }
+}
+
+/// Cuts the slice of one tool and validates it; every finding is pushed.
+pub(crate) fn cut(
+    tool: Tool,
+    preamble: &str,
+    policies: &[LoadedPolicy],
+    statements: &HashMap<&str, &Statement<'_>>,
+    vocabulary: &Vocabulary,
+    settings: &Settings,
+    findings: &mut Vec<Finding>,
+) -> Option<Slice> {
+    let before = findings.len();
+    let of_question = |question: Question| {
+        let action = question.action(tool.name());
+        let ancestors = tool.ancestors(question);
+        policies
+            .iter()
+            .filter(move |policy| policy.answers(question, &action, &ancestors))
+    };
+    let mut members: Vec<&LoadedPolicy> = Question::ALL.into_iter().flat_map(of_question).collect();
+    members.sort_by(|a, b| a.id().cmp(b.id()));
+    members.dedup_by(|a, b| a.id() == b.id());
+
+    let mut declared = preamble.to_owned();
+    tool.declare(&mut declared);
+    let schema = match schema(&declared, &tool, &members, vocabulary) {
+        Ok(schema) => schema,
+        Err(message) => {
+            findings.push(
+                Finding::about(format!("the generated schema is not accepted: {message}"))
+                    .suggest("rename the property it names, or declare it as any JSON")
+                    .tool_named(tool.name()),
+            );
+            return None;
+        }
+    };
+    validate(&tool, &schema, &members, statements, findings);
+    let actions = match Entities::from_entities([], Some(&schema)) {
+        Ok(actions) => actions,
+        Err(error) => {
+            findings.push(Finding::about(lower(&error.to_string())).tool_named(tool.name()));
+            return None;
+        }
+    };
+    let asked = |question: Question| -> Result<Asked, String> {
+        let of = |log_only: bool| {
+            CedarPolicies::from_policies(
+                of_question(question)
+                    .filter(|policy| log_only || !policy.log_only)
+                    .map(|policy| policy.policy.clone()),
+            )
+        };
+        let shadows = of_question(question).any(|policy| policy.log_only);
+        Ok(Asked {
+            action: action_uid(&question.action(tool.name()))?,
+            policies: of(false).map_err(|error| error.to_string())?,
+            with_shadow: match shadows {
+                true => Some(of(true).map_err(|error| error.to_string())?),
+                false => None,
+            },
+        })
+    };
+    let all = || -> Result<[Asked; 3], String> {
+        let [unattended, approved, approve] = Question::ALL;
+        Ok([asked(unattended)?, asked(approved)?, asked(approve)?])
+    };
+    let asked = match all() {
+        Ok(asked) => asked,
+        Err(message) => {
+            findings.push(Finding::about(lower(&message)).tool_named(tool.name()));
+            return None;
+        }
+    };
+    if findings.len() > before {
+        return None;
+    }
+    let height = members
+        .iter()
+        .map(|policy| policy.height)
+        .max()
+        .unwrap_or(0);
+    let deciding = members.iter().filter(|policy| !policy.log_only).copied();
+    let digest = digest(&declared, settings, Some(&tool), deciding);
+    Some(Slice {
+        schema,
+        actions,
+        asked,
+        digest,
+        stack: STACK_BASE + height * STACK_PER_LEVEL,
+        tool,
+    })
+}
+
+/// SHA-256 over policies (sorted by id), schema, mapping version and what else decides.
+pub(crate) fn digest<'a>(
+    schema: &str,
+    settings: &Settings,
+    tool: Option<&Tool>,
+    policies: impl Iterator<Item = &'a LoadedPolicy>,
+) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    let mut part = |text: &str| {
+        // The length goes first, so that no two lists of parts hash alike.
+        hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hash.update(text.as_bytes());
+    };
+    part("agentkit policy slice");
+    part(&MAPPING_VERSION.to_string());
+    part(&cedar_policy::get_lang_version().to_string());
+    part(&settings.max_quorum.to_string());
+    part(&settings.max_approval_age.as_millis().to_string());
+    part(schema);
+    if let Some(tool) = tool {
+        let of = &tool.declaration;
+        part(&format!(
+            "{} {} {} {}",
+            of.read_only, of.destructive, of.idempotent, of.require_approval
+        ));
+    }
+    for policy in policies {
+        part(policy.id());
+        part(&policy.canonical);
+    }
+    hash.finalize().into()
+}
+
+fn action_uid(name: &str) -> Result<EntityUid, String> {
+    let kind: EntityTypeName = "Action"
+        .parse()
+        .map_err(|error: cedar_policy::ParseErrors| error.to_string())?;
+    Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(name)))
+}
+
+/// The schema of one tool, with the actions of other tools that its policies mention as bare
+/// names: they apply to nothing here.
+fn schema(
+    declared: &str,
+    tool: &Tool,
+    members: &[&LoadedPolicy],
+    vocabulary: &Vocabulary,
+) -> Result<Schema, String> {
+    let own: BTreeSet<String> = Question::ALL
+        .into_iter()
+        .map(|question| question.action(tool.name()))
+        .collect();
+    let mut text = declared.to_owned();
+    let mentioned: BTreeSet<&String> = members.iter().flat_map(|p| &p.actions).collect();
+    for action in mentioned {
+        let of_tool = matches!(vocabulary.get(action), Some(crate::tool::Named::Tool(_)));
+        if of_tool && !own.contains(action) {
+            let _ = writeln!(text, "action {};", quoted(action));
+        }
+    }
+    Schema::from_cedarschema_str(&text)
+        .map(|(schema, _)| schema)
+        .map_err(|error| error.to_string())
+}
+
+fn validate(
+    tool: &Tool,
+    schema: &Schema,
+    members: &[&LoadedPolicy],
+    statements: &HashMap<&str, &Statement<'_>>,
+    findings: &mut Vec<Finding>,
+) {
+    if members.is_empty() {
+        return;
+    }
+    let set = match CedarPolicies::from_policies(members.iter().map(|p| p.policy.clone())) {
+        Ok(set) => set,
+        Err(error) => {
+            findings.push(Finding::about(lower(&error.to_string())).tool_named(tool.name()));
+            return;
+        }
+    };
+    let level = 1 + tool.input.level();
+    let result =
+        Validator::new(schema.clone()).validate_with_level(&set, ValidationMode::Strict, level);
+    for error in result.validation_errors() {
+        let id = error.policy_id().to_string();
+        let offset = error
+            .labels()
+            .and_then(|mut labels| labels.next())
+            .map_or(0, |label| label.offset());
+        let text = error.to_string();
+        let message = text
+            .strip_prefix(&format!("for policy `{id}`, "))
+            .unwrap_or(&text);
+        let place = statements.get(id.as_str());
+        let (line, column) = place.map(|statement| statement.place(offset)).unzip();
+        let finding = Finding {
+            file: place.map(|statement| statement.source.name.clone()),
+            line,
+            column,
+            policy: Some(id),
+            ..Finding::about(lower(message)).tool_named(tool.name())
+        };
+        let finding = match error.help() {
+            Some(help) => finding.suggest(help.to_string()),
+            None => finding,
+        };
+        // A policy on a group fails alike for each of its tools; the first one is enough.
+        let same = |known: &Finding| {
+            known.policy == finding.policy
+                && known.message == finding.message
+                && (known.line, known.column) == (finding.line, finding.column)
+        };
+        if !findings.iter().any(same) {
+            findings.push(finding);
+        }
+    }
+    if !result.validation_passed() && findings.is_empty() {
+        findings.push(Finding::about("validation failed").tool_named(tool.name()));
+    }
+}
