@@ -9,7 +9,7 @@ use miette::Diagnostic;
 use crate::decision::{Effect, PolicyRef, Question};
 use crate::declaration::Settings;
 use crate::load_error::Finding;
-use crate::source::Statement;
+use crate::source::{Statement, code_of};
 use crate::tool::{Named, Vocabulary, nearest};
 
 /// Policies with more operators and brackets than this are refused before they are parsed.
@@ -179,7 +179,7 @@ pub(crate) fn parse(
             None => finding.suggest("declare the tool, or use `Action::\"all tools\"`"),
         }));
     }
-    let scope = match scope_of(&policy, &body, vocabulary) {
+    let scope = match scope_of(statement.text, &body, vocabulary) {
         Ok(scope) => scope,
         Err(finding) => {
             findings.extend(finding.map(of_policy));
@@ -277,7 +277,7 @@ fn check_annotations(
 
 /// The scope, or why there is none (an unknown action is reported elsewhere).
 fn scope_of(
-    policy: &Policy,
+    text: &str,
     body: &pst::Template,
     vocabulary: &Vocabulary,
 ) -> Result<Option<Scope>, Option<Finding>> {
@@ -322,7 +322,7 @@ fn scope_of(
         }
         ActionConstraint::In(uids) => names(uids),
     };
-    let single = is_single_in(policy);
+    let single = is_single_in(text);
     let mut question = None;
     for action in &actions {
         let own = match vocabulary.get(action) {
@@ -372,17 +372,14 @@ fn never_equal(group: &str) -> Finding {
     .suggest(format!("write `action in Action::\"{group}\"`"))
 }
 
-/// `action in X`, as opposed to `action in [X]`.
-fn is_single_in(policy: &Policy) -> bool {
-    policy
-        .to_json()
-        .ok()
-        .and_then(|json| json.get("action")?.get("entity").map(|_| ()))
-        .is_some()
-        && !matches!(
-            policy.action_constraint(),
-            cedar_policy::ActionConstraint::Eq(_)
-        )
+/// `action in X`, as opposed to `action in [X]`: Cedar's own trees do not tell the two apart.
+fn is_single_in(text: &str) -> bool {
+    let mut code = String::new();
+    for part in code_of(text) {
+        code.extend(part.split_whitespace());
+        code.push(' ');
+    }
+    code.contains("actioninAction::")
 }
 
 fn height_of(body: &pst::Template) -> usize {

@@ -110,3 +110,28 @@ pub(crate) fn statements(source: &PolicySource) -> Vec<Statement<'_>> {
     }
     statements
 }
+
+/// The parts of a policy's text that are neither literal texts nor comments.
+pub(crate) fn code_of(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', '/']) {
+        let (code, other) = rest.split_at(at);
+        parts.push(code);
+        rest = if other.starts_with("//") {
+            other.split_once(['\n', '\r']).map_or("", |(_, rest)| rest)
+        } else if let Some(inside) = other.strip_prefix('"') {
+            let mut escaped = false;
+            let end = inside.find(|c| {
+                let closes = c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                closes
+            });
+            end.and_then(|end| inside.get(end + 1..)).unwrap_or("")
+        } else {
+            other.get(1..).unwrap_or("")
+        };
+    }
+    parts.push(rest);
+    parts
+}
