@@ -13,6 +13,9 @@ use super::{EnumShape, Field, MapShape, RecordShape, Shape, Tag, TaggedShape};
 /// Values with more parts than this refuse the call.
 const MAX_PARTS: usize = 100_000;
 
+/// Values nested deeper than this refuse the call.
+const MAX_DEPTH: usize = 128;
+
 /// Why an argument cannot be decided on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MapError {
@@ -36,11 +39,32 @@ pub(crate) fn map_input(shape: &Shape, arguments: &Value) -> Result<Mapped, MapE
         entities: HashMap::new(),
         parts: 0,
     };
+    if deeper_than(arguments, MAX_DEPTH) {
+        return Err(mapper.fail(format!(
+            "arguments nested more than {MAX_DEPTH} deep cannot be decided on, flatten them"
+        )));
+    }
     let input = mapper.map(shape, arguments)?;
     Ok(Mapped {
         input,
         entities: mapper.entities.into_values().collect(),
     })
+}
+
+/// Walks without recursion, since what it guards against is a stack that overflows.
+fn deeper_than(value: &Value, limit: usize) -> bool {
+    let mut open = vec![(value, 1)];
+    while let Some((value, depth)) = open.pop() {
+        if depth > limit {
+            return true;
+        }
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(items) => open.extend(items.values().map(|item| (item, depth + 1))),
+            _ => {}
+        }
+    }
+    false
 }
 
 enum Segment {
@@ -163,8 +187,9 @@ impl Mapper {
     ) -> Result<Vec<(String, Expression)>, MapError> {
         let mut pairs = Vec::with_capacity(of.fields.len());
         for field in &of.fields {
-            let value = object.get(&field.key).filter(|value| !value.is_null());
-            match value {
+            let opaque = matches!(field.shape, Shape::Opaque);
+            let value = object.get(&field.key);
+            match value.filter(|value| opaque || !value.is_null()) {
                 Some(value) => {
                     self.at(Segment::Key(field.key.clone()), |mapper| {
                         mapper.field(field, value, &mut pairs)
