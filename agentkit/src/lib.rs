@@ -10,7 +10,7 @@ pub mod run;
 pub mod store;
 pub mod tool;
 
-// MACROS
+pub use agentkit_macros::{agent, tool};
 pub use agentkit_policy as policy;
 
 /// What programs usually need: `use agentkit::prelude::*`.

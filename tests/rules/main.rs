@@ -1,1 +1,29 @@
-fn main() {}
+//! Tests that cross crates: one file a rule, named after the rule.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unreachable,
+    missing_docs,
+    reason = "tests may"
+)]
+
+mod desk;
+
+mod a_call_of_a_dead_instance_is_in_doubt;
+mod a_decision_is_about_one_fingerprint;
+mod a_declined_call_is_not_asked_again;
+mod a_failed_model_leaves_the_run_resumable;
+mod a_question_takes_a_fitting_answer_only;
+mod a_suspended_run_survives_a_restart;
+mod an_amendment_is_gated_anew;
+mod an_approved_call_runs_once;
+mod calls_of_one_step_are_gated_independently;
+mod nobody_is_asked_about_a_call_that_cannot_run;
+mod options_hold_across_suspensions;
+mod release_checks_every_ground_again;
+mod strangers_learn_nothing;
+mod the_journal_verifies;
+mod what_was_changed_in_the_database_does_not_run;

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use agentkit_policy::{LoadError, PolicyEngine, PolicySource, ToolDeclaration};
 use serde_json::Value;
@@ -133,6 +133,25 @@ impl AgentDefinition {
         } else {
             PolicyEngine::load(self.tool_declarations(), &self.policies)
         }
+    }
+
+    /// Checks the policies against the tools. The test that `#[agent]` generates ends with it, so
+    /// the error prints as people read it.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the policies.
+    pub fn check_policies(&self) -> Result<(), impl fmt::Debug> {
+        self.policy_engine().map(drop).map_err(PolicyFault)
+    }
+}
+
+/// A [`LoadError`] that a failing test prints as people read it.
+struct PolicyFault(LoadError);
+
+impl fmt::Debug for PolicyFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the policies do not fit the agent's tools:\n{}", self.0)
     }
 }
 

@@ -2,9 +2,9 @@ use std::{marker::PhantomData, sync::Arc};
 
 use super::{Agent, PendingError, PendingSet};
 use crate::{
-    approval::{DecideError, Decided, Decision, PendingCall, PendingKind},
+    approval::{Decided, Decision, PendingCall, PendingKind},
     call::{Principal, RunId},
-    run::{Ending, FinishReason, Input, RunError, Running, Runtime, StartError},
+    run::{DecideError, Ending, FinishReason, Input, RunError, Running, Runtime, StartError},
     store::{Page, RunFilter, RunRecord, StoreError},
 };
 

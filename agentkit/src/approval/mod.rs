@@ -6,10 +6,8 @@
 
 mod decision;
 mod directory;
-mod error;
 mod request;
 
 pub use decision::{Decided, Decision, DecisionKind, RecordedDecision, Settlement, Verdict};
 pub use directory::{ClaimsOnly, Directory, DirectoryError, Standing};
-pub use error::DecideError;
 pub use request::{PendingCall, PendingKind, Reason, Vote};

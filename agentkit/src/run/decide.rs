@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use agentkit_policy::{Approvals, Call, User};
 
 use super::{
-    Runtime,
+    DecideError, Runtime,
     bind::{recompute, value_of},
     execute::expired,
 };
 use crate::{
     approval::{
-        DecideError, Decided, Decision, DecisionKind, PendingKind, RecordedDecision, Settlement,
-        Standing, Verdict,
+        Decided, Decision, DecisionKind, PendingKind, RecordedDecision, Settlement, Standing,
+        Verdict,
     },
     call::{CallEvent, CallState, Canonical, Principal},
     gate::{Gated, RequireApproval},

@@ -7,6 +7,7 @@
 
 mod bind;
 mod decide;
+mod decide_error;
 mod drive;
 mod error;
 mod event;
@@ -18,6 +19,7 @@ mod propose;
 mod runtime;
 mod stream;
 
+pub use decide_error::DecideError;
 pub use error::{RunError, StartError};
 pub use event::{Ending, FinishReason, RunEvent};
 pub use input::{Input, RunOptions};

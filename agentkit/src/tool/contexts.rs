@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use super::RunContext;
+
 /// The type of a context, with a name for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ContextType {
@@ -58,6 +60,8 @@ impl Contexts {
     pub fn missing(&self, needed: &[ContextType]) -> Vec<&'static str> {
         needed
             .iter()
+            // The run machine gives every call this one.
+            .filter(|context| context.id != TypeId::of::<RunContext>())
             .filter(|context| !self.values.contains_key(&context.id))
             .map(|context| context.name)
             .collect()

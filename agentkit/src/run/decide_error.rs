@@ -1,5 +1,5 @@
-use super::{DecisionKind, PendingKind, RecordedDecision};
 use crate::{
+    approval::{DecisionKind, PendingKind, RecordedDecision},
     call::{CallId, CallState, Fingerprint, RunId, Timestamp},
     store::StoreError,
     tool::ArgumentError,

@@ -1,0 +1,215 @@
+//! Checks a declaration and makes the model of an agent.
+
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use quote::{ToTokens as _, quote};
+use syn::{Expr, Ident, ItemStruct, LitStr, ext::IdentExt as _};
+
+use super::model::Agent;
+use crate::{
+    list::{self, ListedTool},
+    name,
+    options::{self, Entry, EntryValue},
+    problems::Problems,
+};
+
+const KEYS: [&str; 8] = [
+    "name",
+    "model",
+    "instructions",
+    "tools",
+    "policy",
+    "policies",
+    "agents",
+    "crate",
+];
+
+/// Makes the model. It is complete only if no problem was added.
+pub(super) fn model(item: &ItemStruct, list: TokenStream, problems: &mut Problems) -> Agent {
+    let entries = options::entries(list, "#[agent]", &KEYS, problems);
+    let find = |key: &str| entries.iter().find(|entry| entry.key.unraw() == key);
+    let root = options::root(find("crate"), problems);
+    let agent_name = required(find("name"), "name", "\"refund-desk\"", problems);
+    if let Some(literal) = &agent_name {
+        check_name(literal, problems);
+    }
+    let model = required(find("model"), "model", "\"provider/model\"", problems);
+    if let Some(literal) = &model {
+        check_model(literal, problems);
+    }
+    let instructions = required(
+        find("instructions"),
+        "instructions",
+        "\"You are …\"",
+        problems,
+    );
+    let tools = find("tools").map_or_else(Vec::new, |entry| tools(entry, problems));
+    let variants = variants(&tools, problems);
+    if let Some(entry) = find("agents") {
+        problems.add(
+            &entry.key,
+            "sub-agents are not supported by this version of agentkit",
+            "remove `agents`; write a tool that runs the other agent",
+        );
+    }
+    let policies = policies(find("policy"), find("policies"), problems);
+    let tokens = |value: Option<Expr>| value.map(|value| value.to_token_stream());
+    let missing = || quote!("");
+    Agent {
+        root,
+        type_name: item.ident.clone(),
+        generics: item.generics.clone(),
+        visibility: item.vis.clone(),
+        name: tokens(agent_name).unwrap_or_else(missing),
+        model: tokens(model).unwrap_or_else(missing),
+        instructions: tokens(instructions).unwrap_or_else(missing),
+        tools,
+        variants,
+        policies,
+    }
+}
+
+fn required(
+    entry: Option<&Entry>,
+    key: &str,
+    example: &str,
+    problems: &mut Problems,
+) -> Option<Expr> {
+    let Some(entry) = entry else {
+        problems.at(
+            Span::call_site(),
+            &format!("the agent has no `{key}`"),
+            &format!("add `{key} = {example}`"),
+        );
+        return None;
+    };
+    entry.value(example, problems)
+}
+
+fn string(value: &Expr) -> Option<LitStr> {
+    match value {
+        Expr::Lit(literal) => match &literal.lit {
+            syn::Lit::Str(text) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn check_name(value: &Expr, problems: &mut Problems) {
+    if let Expr::Lit(_) = value
+        && string(value).is_none()
+    {
+        problems.add(
+            value,
+            "the name of an agent is a string",
+            "write `name = \"refund-desk\"`",
+        );
+    } else if let Some(literal) = string(value)
+        && !name::is_accepted(&literal.value())
+    {
+        problems.add(
+            value,
+            &format!("`{}` is no name for an agent", literal.value()),
+            name::RULE,
+        );
+    }
+}
+
+fn check_model(value: &Expr, problems: &mut Problems) {
+    let fits = |text: &str| {
+        text.split_once('/')
+            .is_some_and(|(provider, model)| !provider.is_empty() && !model.is_empty())
+    };
+    let wrong = match (value, string(value)) {
+        (_, Some(literal)) => !fits(&literal.value()),
+        (Expr::Lit(_), None) => true,
+        _ => false,
+    };
+    if wrong {
+        problems.add(
+            value,
+            "a model is named by its provider and its own name",
+            "write `model = \"provider/model\"`, such as `model = \"openai/gpt-5-mini\"`",
+        );
+    }
+}
+
+/// The tokens inside of `[…]`.
+fn bracketed(entry: &Entry, example: &str, problems: &mut Problems) -> Option<TokenStream> {
+    if let EntryValue::Assigned(value) = &entry.value {
+        let mut trees = value.clone().into_iter();
+        if let (Some(TokenTree::Group(group)), None) = (trees.next(), trees.next())
+            && group.delimiter() == Delimiter::Bracket
+        {
+            return Some(group.stream());
+        }
+    }
+    let key = &entry.key;
+    problems.add(
+        entry,
+        &format!("`{key}` takes a list in brackets"),
+        &format!("write `{key} = [{example}]`"),
+    );
+    None
+}
+
+fn tools(entry: &Entry, problems: &mut Problems) -> Vec<ListedTool> {
+    bracketed(entry, "find_order, issue_refund", problems)
+        .map_or_else(Vec::new, |list| list::tools(list, problems))
+}
+
+fn variants(tools: &[ListedTool], problems: &mut Problems) -> Vec<Ident> {
+    let mut variants: Vec<Ident> = Vec::new();
+    for tool in tools {
+        let variant = match (&tool.alias, tool.path.segments.last()) {
+            (Some(alias), _) => alias.clone(),
+            (None, Some(last)) => {
+                let camel = name::camel(&last.ident.unraw().to_string());
+                // `self` and the like are no identifiers of their own, and no tools.
+                syn::parse_str::<Ident>(&camel).map_or_else(
+                    |_| Ident::new("Tool", last.ident.span()),
+                    |_| Ident::new(&camel, last.ident.span()),
+                )
+            }
+            (None, None) => continue,
+        };
+        let twice = tool.conditions.is_empty() && variants.contains(&variant);
+        if twice {
+            let path = tool.path.to_token_stream().to_string().replace(' ', "");
+            problems.add(
+                &tool.path,
+                &format!("another tool of the agent is called `{variant}` already"),
+                &format!("give it another name with `{path} as OtherName`"),
+            );
+        }
+        variants.push(variant);
+    }
+    variants
+}
+
+fn policies(one: Option<&Entry>, many: Option<&Entry>, problems: &mut Problems) -> Vec<LitStr> {
+    if let (Some(_), Some(many)) = (one, many) {
+        problems.add(
+            &many.key,
+            "the agent has both `policy` and `policies`",
+            "list all files in `policies = […]`",
+        );
+    }
+    let mut files = Vec::new();
+    if let Some(entry) = one {
+        files.extend(entry.value::<LitStr>("\"policies/refund.cedar\"", problems));
+    }
+    let list = many.and_then(|entry| bracketed(entry, "\"policies/refund.cedar\"", problems));
+    for file in options::split(list.unwrap_or_default()) {
+        match syn::parse2::<LitStr>(file.clone()) {
+            Ok(file) => files.push(file),
+            Err(_) => problems.add(
+                file,
+                "a policy is given by the path of its file, as a string",
+                "write `policies = [\"policies/refund.cedar\"]`; the path starts at this source \
+                 file",
+            ),
+        }
+    }
+    files
+}

@@ -1,0 +1,122 @@
+//! `tools![a, #[cfg(x)] b::c]`.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::{
+    Attribute, Path, Token,
+    parse::{Parse, ParseStream},
+    spanned::Spanned as _,
+};
+
+use crate::{options::split, problems::Problems};
+
+/// One tool of a list.
+pub(crate) struct ListedTool {
+    /// `#[cfg(…)]`, if the tool is there under conditions.
+    pub(crate) conditions: Vec<Attribute>,
+    /// The type of the tool.
+    pub(crate) path: Path,
+    /// What the variants of the generated enums are called, if it is said with `as`.
+    pub(crate) alias: Option<syn::Ident>,
+}
+
+impl Parse for ListedTool {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let conditions = input.call(Attribute::parse_outer)?;
+        let path = input.call(Path::parse_mod_style)?;
+        let alias = input
+            .parse::<Option<Token![as]>>()?
+            .map(|_| input.parse())
+            .transpose()?;
+        Ok(Self {
+            conditions,
+            path,
+            alias,
+        })
+    }
+}
+
+/// The tools of a list; each path may be there once.
+pub(crate) fn tools(list: TokenStream, problems: &mut Problems) -> Vec<ListedTool> {
+    let mut seen = BTreeSet::new();
+    let mut tools = Vec::new();
+    for tokens in split(list) {
+        let tool: ListedTool = match syn::parse2(tokens.clone()) {
+            Ok(tool) => tool,
+            Err(_) => {
+                problems.add(
+                    tokens,
+                    "this is no path to a tool",
+                    "name the tool's function, such as `issue_refund` or `orders::issue_refund`",
+                );
+                continue;
+            }
+        };
+        for attribute in &tool.conditions {
+            if !attribute.path().is_ident("cfg") {
+                problems.add(
+                    attribute,
+                    "only `#[cfg(…)]` is allowed on a tool in a list",
+                    "put other attributes on the tool's function",
+                );
+            }
+        }
+        let written = tool.path.to_token_stream().to_string();
+        // Under conditions the same tool may well be written twice.
+        if tool.conditions.is_empty() && !seen.insert(written.clone()) {
+            let written = written.replace(' ', "");
+            problems.add(
+                &tool.path,
+                &format!("the tool `{written}` is in the list twice"),
+                "remove one of the two",
+            );
+            continue;
+        }
+        tools.push(tool);
+    }
+    tools
+}
+
+/// An expression: the tools as a vector.
+pub(crate) fn vector(root: &TokenStream, tools: &[ListedTool]) -> TokenStream {
+    let list = syn::Ident::new("list", Span::mixed_site());
+    let pushes = tools.iter().map(|tool| {
+        let (conditions, path) = (&tool.conditions, &tool.path);
+        let push = quote_spanned!(path.span()=> #root::__private::erase::<#path>());
+        quote!(#(#conditions)* #list.push(#push);)
+    });
+    let names = names(root, tools);
+    quote!({
+        const _: () = #root::__private::distinct(#names);
+        #[allow(unused_mut)]
+        let mut #list = #root::__private::no_tools();
+        #(#pushes)*
+        #list
+    })
+}
+
+/// An expression: the names of the tools, as `&[&str]`.
+fn names(root: &TokenStream, tools: &[ListedTool]) -> TokenStream {
+    let names = tools.iter().map(|tool| {
+        let (conditions, path) = (&tool.conditions, &tool.path);
+        // A path that is no tool is reported where the tool is made.
+        let name = quote_spanned!(path.span()=> <#path as #root::__private::Tool>::NAME);
+        quote!(#(#conditions)* #name)
+    });
+    quote!(&[#(#names),*])
+}
+
+pub(crate) fn expand(list: TokenStream) -> TokenStream {
+    let mut problems = Problems::default();
+    let root = quote!(::agentkit);
+    let tools = tools(list, &mut problems);
+    let vector = vector(&root, &tools);
+    let errors = problems.into_compile_errors();
+    if errors.is_empty() {
+        vector
+    } else {
+        quote!({ #errors #vector })
+    }
+}

@@ -1,0 +1,171 @@
+//! What the expansions of `#[tool]`, `#[agent]` and `tools![]` refer to. Not covered by any
+//! promise of stability.
+
+pub mod contexts;
+pub mod returned;
+
+pub use std::borrow::{Borrow, ToOwned};
+use std::{sync::Arc, time::Duration};
+
+pub use schemars;
+use schemars::JsonSchema;
+pub use serde;
+use serde::{Serialize, de::DeserializeOwned};
+pub use serde_json;
+use serde_json::Value;
+
+use super::{ApprovalRule, ArgumentProblem, schema, settle};
+pub use super::{
+    ArgumentError, ContextType, DynTool, Flow, Never, SourceLocation, Tool, ToolContext, ToolError,
+    ToolSpec, erase,
+};
+use crate::call::{Canonical, CanonicalError};
+
+/// What [`Tool::run`] comes back with.
+pub type Returned<S> = Result<Flow<Value, S>, ToolError>;
+
+/// A type that can be an argument of a tool. The fields of argument structs go through
+/// [`Itself`](Self::Itself), so that a type that cannot is reported once and in these words.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a tool",
+    label = "not an argument that a model can send",
+    note = "an argument needs `#[derive(serde::Serialize, serde::Deserialize, \
+            schemars::JsonSchema)]`; what the application provides is marked `#[ctx]` instead"
+)]
+pub trait ToolArgument {
+    /// The type itself.
+    type Itself;
+}
+
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send> ToolArgument for T {
+    type Itself = T;
+}
+
+/// The schema of what a model may send.
+pub fn input_schema<T: JsonSchema>() -> Value {
+    schema::arguments(schema::accepted::<T>())
+}
+
+/// The schema of the arguments once they are serialised again.
+pub fn policy_schema<T: JsonSchema>() -> Value {
+    schema::arguments(schema::produced::<T>())
+}
+
+/// The specification of a tool with these arguments.
+pub fn spec<Args: JsonSchema>(name: &str, description: String) -> ToolSpec {
+    let mut spec = ToolSpec::new(name, description, input_schema::<Args>());
+    spec.policy_schema = policy_schema::<Args>();
+    spec
+}
+
+/// The specification of a tool whose declaration does not compile.
+pub fn stub(name: &str) -> ToolSpec {
+    ToolSpec::new(name, "", Value::Bool(false))
+}
+
+/// The schema of a question or an answer.
+pub fn some_schema<T: JsonSchema>() -> Option<Value> {
+    Some(schema::accepted::<T>())
+}
+
+/// The rule of a tool that requires an approval.
+pub fn approval(why: Option<String>, quorum: u32, ttl_seconds: Option<u64>) -> ApprovalRule {
+    let mut rule = ApprovalRule::required();
+    rule.why = why;
+    rule.quorum = quorum;
+    rule.ttl = ttl_seconds.map(Duration::from_secs);
+    rule
+}
+
+/// Joins doc comments; blank lines before and after the text are dropped.
+pub fn description(lines: &[&str]) -> String {
+    let text = lines.join("\n");
+    let start = text
+        .split_inclusive('\n')
+        .take_while(|line| line.trim().is_empty())
+        .map(str::len)
+        .sum();
+    text.get(start..).unwrap_or_default().trim_end().to_owned()
+}
+
+/// The answer to a question of `T`, decoded strictly.
+///
+/// # Errors
+///
+/// When the answer does not fit, or `T` asks no questions.
+pub fn decode_answer<T: Tool>(answer: &Value) -> Result<T::Resume, ArgumentError> {
+    settle::answer::<T::Resume>(answer, T::NAME)?
+        .decode()
+        .map_err(|error| {
+            let problem = ArgumentProblem::new("$", error.to_string());
+            ArgumentError::one(settle::answer_to(T::NAME), problem)
+        })
+}
+
+/// The canonical text of an answer.
+///
+/// # Errors
+///
+/// When there is none.
+pub fn encode_answer<R: Serialize>(answer: &R) -> Result<Canonical, CanonicalError> {
+    Canonical::of(answer)
+}
+
+/// The error for an answer to a tool that the agent does not have.
+pub fn unknown_tool(tool: &str, agent: &str) -> ArgumentError {
+    ArgumentError::one(
+        format!("the answer is for no tool of the agent `{agent}`"),
+        ArgumentProblem::mismatch(
+            "$",
+            "the name of the tool that asked the question",
+            format!("`{tool}`"),
+        ),
+    )
+}
+
+/// An empty list of tools.
+pub fn no_tools() -> Vec<Arc<dyn DynTool>> {
+    Vec::new()
+}
+
+/// Fails at compile time when a name occurs twice.
+///
+/// # Panics
+///
+/// Then.
+#[expect(
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "runs in the compiler, where a panic is an error message"
+)]
+pub const fn distinct(names: &[&str]) {
+    let mut i = 0;
+    while i < names.len() {
+        let mut j = i + 1;
+        while j < names.len() {
+            if same(names[i].as_bytes(), names[j].as_bytes()) {
+                panic!(
+                    "two tools of this list have the same name; give one of them another with \
+                     `#[tool(name = \"…\")]`"
+                );
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+}
+
+#[expect(clippy::indexing_slicing, reason = "runs in the compiler")]
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
