@@ -32,8 +32,8 @@ pub fn agent(options: TokenStream, item: TokenStream) -> TokenStream {
     agent::expand(options.into(), item.into()).into()
 }
 
-/// A vector of tools, `tools![find_order, issue_refund]`, in which no name may occur twice.
-/// Entries may have `#[cfg(…)]`.
+/// A vector of tools, `tools![find_order, issue_refund]`, in which no name may occur twice:
+/// `Vec<Arc<dyn DynTool>>`. Entries may have `#[cfg(…)]`.
 #[proc_macro]
 pub fn tools(list: TokenStream) -> TokenStream {
     list::expand(list.into()).into()

@@ -40,7 +40,7 @@ pub(super) fn stub(tool: &Tool) -> TokenStream {
         #(#conditions)*
         const _: () = {
             impl #root::__private::Tool for #type_name {
-                const NAME: &'static str = #name;
+                const NAME: &'static ::core::primitive::str = #name;
                 type Args = #never;
                 type Output = #never;
                 type Suspend = #never;
@@ -220,7 +220,7 @@ fn implementation(tool: &Tool) -> TokenStream {
         #[automatically_derived]
         #[allow(deprecated)]
         impl #root::__private::Tool for #type_name {
-            const NAME: &'static str = #name;
+            const NAME: &'static ::core::primitive::str = #name;
             type Args = #args_name;
             type Output = #output;
             type Suspend = #suspend;

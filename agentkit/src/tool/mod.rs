@@ -24,6 +24,7 @@ mod unused;
 #[doc(hidden)]
 pub mod private;
 
+pub use agentkit_macros::tools;
 pub use argument_error::{ArgumentError, ArgumentProblem};
 pub use cancellation::Cancellation;
 pub use context::{RunContext, ToolContext};
