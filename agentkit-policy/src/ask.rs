@@ -172,6 +172,22 @@ impl<'a> Prepared<'a> {
         self.ask(Question::Approve, approver, Some(votes))
     }
 
+    /// Evaluates a single clause as it would be evaluated within a question.
+    pub(crate) fn holds(
+        &self,
+        question: Question,
+        votes: Option<Votes<'_>>,
+        clause: &cedar_policy::Expression,
+    ) -> Result<bool, Fault> {
+        let action = &self.slice.asked(question).action;
+        let request = self.request(question, action, &self.requester, votes)?;
+        match cedar_policy::eval_expression(&request, &self.entities, clause) {
+            Ok(cedar_policy::EvalResult::Bool(holds)) => Ok(holds),
+            Ok(other) => Err(format!("it is not a truth value but `{other}`")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
     fn ask(&self, question: Question, principal: &EntityUid, votes: Option<Votes<'_>>) -> Answer {
         let asked = self.slice.asked(question);
         let request = match self.request(question, &asked.action, principal, votes) {

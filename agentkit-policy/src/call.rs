@@ -85,7 +85,7 @@ impl Approvals {
             approvers: Vec::new(),
             requested_at,
             demanded_quorum: None,
-            max_age: Duration::from_secs(24 * 60 * 60),
+            max_age: Duration::from_hours(24),
         }
     }
 

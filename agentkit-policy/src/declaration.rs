@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 /// A tool as the policy engine sees it: a name, the shape of its arguments, and its hints.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the hints are independent of each other and named at the place of construction"
+)]
 pub struct ToolDeclaration {
     /// The name by which policies and calls refer to the tool; any text without white space.
     pub name: String,
@@ -139,7 +143,7 @@ impl Default for Settings {
                 ("authenticated_by".to_owned(), AttributeType::String),
             ]),
             max_quorum: 5,
-            max_approval_age: Duration::from_secs(366 * 24 * 60 * 60),
+            max_approval_age: Duration::from_hours(366 * 24),
             max_policy_height: 200,
             max_policy_bytes: 16 * 1024 * 1024,
         }

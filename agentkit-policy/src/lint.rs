@@ -1,8 +1,12 @@
 //! What does not stand in the way of a load and is still worth a look.
 
+use cedar_policy::pst::{BinaryOp, Clause, Expr, UnaryOp};
+
 use crate::decision::Question;
+use crate::explain::conjuncts;
 use crate::load_error::Finding;
 use crate::policy::{LoadedPolicy, Scope};
+use crate::shape::Shape;
 use crate::tool::Tool;
 
 /// All warnings about a set.
@@ -10,8 +14,96 @@ pub(crate) fn warnings(tools: &[Tool], policies: &[LoadedPolicy]) -> Vec<Finding
     let mut warnings = Vec::new();
     for tool in tools {
         approvable(tool, policies, &mut warnings);
+        float_money(tool, &tool.input, &mut Vec::new(), &mut warnings);
+    }
+    for policy in policies {
+        if policy.is_forbid()
+            && policy
+                .body
+                .clauses()
+                .iter()
+                .any(|c| can_overflow(of_clause(c)))
+        {
+            warnings.push(
+                policy
+                    .finding("the forbid computes, and denies every call on which that overflows")
+                    .suggest("compare with constants, or bound the values first"),
+            );
+        }
+        if is_blanket(policy, tools) {
+            warnings.push(
+                policy
+                    .finding("the permit lets anyone run the tool without conditions or approval")
+                    .suggest("name a role, add a clause, or ask for approval"),
+            );
+        }
     }
     warnings
+}
+
+fn of_clause(clause: &Clause) -> &Expr {
+    match clause {
+        Clause::When(expr) | Clause::Unless(expr) => expr,
+    }
+}
+
+fn can_overflow(expr: &Expr) -> bool {
+    use BinaryOp::{Add, DurationSince, Mul, Offset, Sub};
+    let computes = |expr: &Expr| match expr {
+        Expr::BinaryOp {
+            op: Add | Sub | Mul | Offset | DurationSince,
+            ..
+        }
+        | Expr::UnaryOp {
+            op: UnaryOp::Neg, ..
+        } => Some(true),
+        _ => None,
+    };
+    expr.reduce(&computes, &|a, b| a || b, false)
+}
+
+/// A permit for anyone to run unattended what is not declared to be read-only.
+fn is_blanket(policy: &LoadedPolicy, tools: &[Tool]) -> bool {
+    let Scope::Permit {
+        question: Question::Unattended,
+        ..
+    } = policy.scope
+    else {
+        return false;
+    };
+    conjuncts(&policy.body).is_empty()
+        && !policy.log_only
+        && tools.iter().any(|tool| {
+            !tool.declaration.read_only
+                && policy.answers(
+                    Question::Unattended,
+                    tool.name(),
+                    &tool.ancestors(Question::Unattended),
+                )
+        })
+}
+
+/// Arguments that are named like money and typed as floats.
+fn float_money(tool: &Tool, shape: &Shape, path: &mut Vec<String>, warnings: &mut Vec<Finding>) {
+    const MONEY: [&str; 8] = [
+        "amount", "price", "cost", "total", "balance", "fee", "cents", "payment",
+    ];
+    if shape.is_float() {
+        let named = path.last().map(|name| name.to_lowercase());
+        if named.is_some_and(|name| MONEY.iter().any(|word| name.contains(word))) {
+            warnings.push(Finding {
+                property: Some(path.join(".")),
+                ..Finding::about("the argument looks like money and is a float")
+                    .suggest("use an integer of the smallest unit, or a string of format `decimal`")
+                    .tool_named(tool.name())
+            });
+        }
+    }
+    for (name, inner) in shape.children() {
+        path.push(name.to_owned());
+        float_money(tool, inner, path, warnings);
+        path.pop();
+    }
 }
 
 /// A tool whose calls can be made to wait although nobody can end the wait.

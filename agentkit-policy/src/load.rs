@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::declaration::{PolicySource, Settings, ToolDeclaration};
 use crate::load_error::{Finding, LoadError};
 use crate::policy::{LoadedPolicy, parse};
-use crate::set::PolicySet;
+use crate::set::{Held, PolicySet};
 use crate::slice::{cut, digest};
 use crate::source::{Statement, statements};
 use crate::tool::{Tool, Vocabulary, preamble};
@@ -140,7 +140,13 @@ fn load_on_stack(
         slices,
         policies: policies
             .into_iter()
-            .map(|policy| (policy.about.id.clone(), policy.about))
+            .map(|policy| {
+                let held = Held {
+                    about: policy.about,
+                    body: policy.body,
+                };
+                (held.about.id.clone(), held)
+            })
             .collect(),
         digest,
         built_in,

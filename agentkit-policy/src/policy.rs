@@ -47,8 +47,10 @@ pub(crate) struct LoadedPolicy {
     pub(crate) height: usize,
     /// It is in `@mode("log_only")`: recorded, and without influence on decisions.
     pub(crate) log_only: bool,
-    /// Its meaning as text: independent of comments and layout.
+    /// Its meaning as text: independent of comments, layout and annotations.
     pub(crate) canonical: String,
+    /// Its annotations as text; they advise and never decide.
+    pub(crate) annotations: String,
     pub(crate) body: pst::Template,
 }
 
@@ -162,53 +164,24 @@ pub(crate) fn parse(
             .suggest("use a set and `contains` in place of a chain of `||`, or split the policy"),
         ));
     }
-    let mut actions = BTreeSet::new();
-    for literal in policy.entity_literals() {
-        if literal.type_name().to_string() == "Action" {
-            actions.insert(literal.id().unescaped().to_owned());
-        }
-    }
-    let unknown: Vec<&String> = actions
-        .iter()
-        .filter(|action| vocabulary.get(action).is_none())
-        .collect();
-    for action in unknown {
-        let finding = Finding::about(format!("`Action::\"{action}\"` names no declared tool"));
-        findings.push(of_policy(match vocabulary.nearest(action) {
-            Some(near) => finding.suggest(format!("did you mean `Action::\"{near}\"`?")),
-            None => finding.suggest("declare the tool, or use `Action::\"all tools\"`"),
-        }));
-    }
+    let actions = mentioned_actions(&policy);
+    unknown_actions(&actions, vocabulary, &of_policy, findings);
     let scope = match scope_of(statement.text, &body, vocabulary) {
         Ok(scope) => scope,
         Err(finding) => {
-            findings.extend(finding.map(of_policy));
+            findings.extend(finding.map(|finding| of_policy(*finding)));
             None
         }
     };
-    let canonical = match policy.to_json() {
-        Ok(json) => json.to_string(),
-        Err(error) => {
-            findings.push(of_policy(Finding::about(error.to_string())));
+    let (canonical, annotations) = match canonical(&policy) {
+        Ok(texts) => texts,
+        Err(message) => {
+            findings.push(of_policy(Finding::about(message)));
             return None;
         }
     };
-    let (line, column) = statement.place(0);
-    let annotation = |key: &str| {
-        let value = policy.annotation(key)?;
-        (!value.is_empty()).then(|| value.to_owned())
-    };
-    let about = PolicyRef {
-        title: annotation("title"),
-        why: annotation("why"),
-        effect: match policy.effect() {
-            cedar_policy::Effect::Permit => Effect::Permit,
-            cedar_policy::Effect::Forbid => Effect::Forbid,
-        },
-        file: statement.source.name.clone(),
-        line,
-        id,
-    };
+    let (_, column) = statement.place(0);
+    let about = about(&policy, id.clone(), statement);
     let log_only = policy.annotation("mode") == Some("log_only");
     let scope = scope.filter(|_| findings.len() == before)?;
     Some(LoadedPolicy {
@@ -220,8 +193,64 @@ pub(crate) fn parse(
         height,
         log_only,
         canonical,
+        annotations,
         body,
     })
+}
+
+fn mentioned_actions(policy: &Policy) -> BTreeSet<String> {
+    policy
+        .entity_literals()
+        .into_iter()
+        .filter(|literal| literal.type_name().to_string() == "Action")
+        .map(|literal| literal.id().unescaped().to_owned())
+        .collect()
+}
+
+fn unknown_actions(
+    actions: &BTreeSet<String>,
+    vocabulary: &Vocabulary,
+    of_policy: &impl Fn(Finding) -> Finding,
+    findings: &mut Vec<Finding>,
+) {
+    for action in actions.iter().filter(|name| vocabulary.get(name).is_none()) {
+        let finding = Finding::about(format!("`Action::\"{action}\"` names no declared tool"));
+        findings.push(of_policy(match vocabulary.nearest(action) {
+            Some(near) => finding.suggest(format!("did you mean `Action::\"{near}\"`?")),
+            None => finding.suggest("declare the tool, or use `Action::\"all tools\"`"),
+        }));
+    }
+}
+
+/// What decides, and what advises, as texts that do not depend on layout.
+fn canonical(policy: &Policy) -> Result<(String, String), String> {
+    let mut json = policy.to_json().map_err(|error| error.to_string())?;
+    let annotations = json
+        .as_object_mut()
+        .and_then(|object| object.remove("annotations"));
+    Ok((
+        json.to_string(),
+        annotations.map(|json| json.to_string()).unwrap_or_default(),
+    ))
+}
+
+fn about(policy: &Policy, id: String, statement: &Statement<'_>) -> PolicyRef {
+    let annotation = |key: &str| {
+        let value = policy.annotation(key)?;
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    let (line, _) = statement.place(0);
+    PolicyRef {
+        title: annotation("title"),
+        why: annotation("why"),
+        effect: match policy.effect() {
+            cedar_policy::Effect::Permit => Effect::Permit,
+            cedar_policy::Effect::Forbid => Effect::Forbid,
+        },
+        file: statement.source.name.clone(),
+        line,
+        id,
+    }
 }
 
 fn parse_findings(
@@ -280,10 +309,11 @@ fn scope_of(
     text: &str,
     body: &pst::Template,
     vocabulary: &Vocabulary,
-) -> Result<Option<Scope>, Option<Finding>> {
+) -> Result<Option<Scope>, Option<Box<Finding>>> {
     let names = |uids: &[pst::EntityUID]| -> BTreeSet<String> {
         uids.iter().map(|uid| uid.eid.to_string()).collect()
     };
+    let refuse = |finding: Finding| Err(Some(Box::new(finding)));
     if body.effect == pst::Effect::Forbid {
         return Ok(Some(match &body.action {
             ActionConstraint::Any => Scope::ForbidAll,
@@ -293,7 +323,7 @@ fn scope_of(
                     vocabulary.get(&name),
                     Some(Named::Group(_) | Named::Spanning)
                 ) {
-                    return Err(Some(never_equal(&name)));
+                    return refuse(never_equal(&name));
                 }
                 Scope::ForbidOne(name)
             }
@@ -305,10 +335,10 @@ fn scope_of(
                         `Action::\"approve T\"`, or a list of actions of one question";
     let actions = match &body.action {
         ActionConstraint::Any => {
-            return Err(Some(
+            return refuse(
                 Finding::about("the permit answers all three questions at once")
                     .suggest(one_question),
-            ));
+            );
         }
         ActionConstraint::Eq(uid) => {
             let name = uid.eid.to_string();
@@ -316,7 +346,7 @@ fn scope_of(
                 vocabulary.get(&name),
                 Some(Named::Group(_) | Named::Spanning)
             ) {
-                return Err(Some(never_equal(&name)));
+                return refuse(never_equal(&name));
             }
             BTreeSet::from([name])
         }
@@ -325,43 +355,40 @@ fn scope_of(
     let single = is_single_in(text);
     let mut question = None;
     for action in &actions {
-        let own = match vocabulary.get(action) {
-            None => return Err(None),
-            Some(Named::Spanning) => {
-                return Err(Some(
-                    Finding::about(format!(
-                        "the permit names the group `Action::\"{action}\"`, which spans questions"
-                    ))
-                    .suggest(format!(
-                        "name `Action::\"{action} unattended\"`, \
+        let own =
+            match vocabulary.get(action) {
+                None => return Err(None),
+                Some(Named::Spanning) => {
+                    return refuse(Finding::about(format!(
+                    "the permit names the group `Action::\"{action}\"`, which spans questions"
+                ))
+                .suggest(format!(
+                    "name `Action::\"{action} unattended\"`, \
                          `Action::\"{action} with approval\"` or `Action::\"approve {action}\"`"
-                    )),
-                ));
-            }
-            Some(Named::Tool(Question::Unattended)) if single => {
-                return Err(Some(
-                    Finding::about(format!(
-                        "`action in Action::\"{action}\"` spans questions: \
+                )));
+                }
+                Some(Named::Tool(Question::Unattended)) if single => {
+                    return refuse(
+                        Finding::about(format!(
+                            "`action in Action::\"{action}\"` spans questions: \
                          `Action::\"{action} with approval\"` is in it"
-                    ))
-                    .suggest(format!("write `action == Action::\"{action}\"`")),
-                ));
-            }
-            Some(Named::Tool(own) | Named::Group(own)) => own,
-        };
+                        ))
+                        .suggest(format!("write `action == Action::\"{action}\"`")),
+                    );
+                }
+                Some(Named::Tool(own) | Named::Group(own)) => own,
+            };
         if question.is_some_and(|question| question != own) {
-            return Err(Some(
+            return refuse(
                 Finding::about("the permit names actions of different questions")
                     .suggest("write one permit for each question"),
-            ));
+            );
         }
         question = Some(own);
     }
     match question {
         Some(question) => Ok(Some(Scope::Permit { question, actions })),
-        None => Err(Some(
-            Finding::about("the permit names no action").suggest(one_question),
-        )),
+        None => refuse(Finding::about("the permit names no action").suggest(one_question)),
     }
 }
 

@@ -106,21 +106,19 @@ pub(crate) fn cut(
         }
     };
     let asked = |question: Question| -> Result<Asked, String> {
-        let of = |log_only: bool| {
+        let of = |log_only: bool| -> Result<CedarPolicies, String> {
             CedarPolicies::from_policies(
                 of_question(question)
                     .filter(|policy| log_only || !policy.log_only)
                     .map(|policy| policy.policy.clone()),
             )
+            .map_err(|error| error.to_string())
         };
         let shadows = of_question(question).any(|policy| policy.log_only);
         Ok(Asked {
             action: action_uid(&question.action(tool.name()))?,
-            policies: of(false).map_err(|error| error.to_string())?,
-            with_shadow: match shadows {
-                true => Some(of(true).map_err(|error| error.to_string())?),
-                false => None,
-            },
+            policies: of(false)?,
+            with_shadow: if shadows { Some(of(true)?) } else { None },
         })
     };
     let all = || -> Result<[Asked; 3], String> {
@@ -183,6 +181,9 @@ pub(crate) fn digest<'a>(
     for policy in policies {
         part(policy.id());
         part(&policy.canonical);
+        if tool.is_none() {
+            part(&policy.annotations);
+        }
     }
     hash.finalize().into()
 }
@@ -241,7 +242,7 @@ fn validate(
         Validator::new(schema.clone()).validate_with_level(&set, ValidationMode::Strict, level);
     let mut errors: Vec<_> = result.validation_errors().collect();
     // Cedar reports them in no particular order.
-    errors.sort_by_cached_key(|error| error.to_string());
+    errors.sort_by_cached_key(ToString::to_string);
     for error in errors {
         let id = error.policy_id().to_string();
         let offset = error

@@ -113,11 +113,13 @@ impl Tool {
     pub(crate) fn read_all(declarations: &[ToolDeclaration]) -> Result<Vec<Self>, Vec<Finding>> {
         let mut names = Names::new();
         Self::each(declarations, |tool| {
-            input_shape(&tool.name, &tool.input_schema, &mut names).map_err(|error| Finding {
-                property: Some(error.path).filter(|path| !path.is_empty()),
-                ..Finding::about(error.message)
-                    .tool_named(&tool.name)
-                    .suggest(error.remedy)
+            input_shape(&tool.name, &tool.input_schema, &mut names).map_err(|error| {
+                Box::new(Finding {
+                    property: Some(error.path).filter(|path| !path.is_empty()),
+                    ..Finding::about(error.message)
+                        .tool_named(&tool.name)
+                        .suggest(error.remedy)
+                })
             })
         })
     }
@@ -129,7 +131,7 @@ impl Tool {
 
     fn each(
         declarations: &[ToolDeclaration],
-        mut shape: impl FnMut(&ToolDeclaration) -> Result<Shape, Finding>,
+        mut shape: impl FnMut(&ToolDeclaration) -> Result<Shape, Box<Finding>>,
     ) -> Result<Vec<Self>, Vec<Finding>> {
         let mut sorted: Vec<&ToolDeclaration> = declarations.iter().collect();
         // The generated names must not depend on the order of declaration.
@@ -139,7 +141,7 @@ impl Tool {
         let mut seen = BTreeSet::new();
         for declaration in sorted {
             if let Err(finding) = check_name(&declaration.name, &mut seen) {
-                findings.push(finding);
+                findings.push(*finding);
                 continue;
             }
             match shape(declaration) {
@@ -147,7 +149,7 @@ impl Tool {
                     declaration: declaration.clone(),
                     input,
                 }),
-                Err(finding) => findings.push(finding),
+                Err(finding) => findings.push(*finding),
             }
         }
         if findings.is_empty() {
@@ -247,25 +249,28 @@ pub(crate) fn preamble(settings: &Settings) -> String {
     out
 }
 
-fn check_name<'a>(name: &'a str, seen: &mut BTreeSet<&'a str>) -> Result<(), Finding> {
+fn check_name<'a>(name: &'a str, seen: &mut BTreeSet<&'a str>) -> Result<(), Box<Finding>> {
+    let refuse = |message: String, remedy: String| {
+        let finding = Finding::about(message).suggest(remedy).tool_named(name);
+        Err(Box::new(finding))
+    };
     if name.is_empty() || name.len() > MAX_NAME {
-        return Err(
-            Finding::about(format!("the name of a tool has {} bytes", name.len()))
-                .suggest(format!("use 1 to {MAX_NAME}"))
-                .tool_named(name),
+        return refuse(
+            format!("the name of a tool has {} bytes", name.len()),
+            format!("use 1 to {MAX_NAME}"),
         );
     }
     if name.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        return Err(
-            Finding::about("the name of a tool holds white space or a control character")
-                .suggest("use letters, digits, `_` and `-`")
-                .tool_named(name),
+        return refuse(
+            "the name of a tool holds white space or a control character".to_owned(),
+            "use letters, digits, `_` and `-`".to_owned(),
         );
     }
     if !seen.insert(name) {
-        return Err(Finding::about("the tool is declared twice")
-            .suggest("rename one of the two")
-            .tool_named(name));
+        return refuse(
+            "the tool is declared twice".to_owned(),
+            "rename one of the two".to_owned(),
+        );
     }
     Ok(())
 }

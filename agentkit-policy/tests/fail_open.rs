@@ -65,7 +65,7 @@ impl Case {
         response.diagnostics().errors().count()
     }
 
-    fn decide(&self, properties: Value) -> Decision {
+    fn decide(&self, properties: &Value) -> Decision {
         let schema = json!({"type": "object", "properties": properties});
         let text = format!("{PERMIT}\n@id(\"never\") {}", self.forbid);
         let engine = PolicyEngine::load_with(
@@ -85,7 +85,7 @@ impl Case {
         })
     }
 
-    fn is_denied(&self, properties: Value) -> Decision {
+    fn is_denied(&self, properties: &Value) -> Decision {
         let decision = self.decide(properties);
         assert_eq!(decision.outcome, Outcome::Deny, "{decision:?}");
         assert_eq!(decision.determining[0].id, "never");
@@ -101,7 +101,7 @@ fn one_integer_overflow_in_a_forbid() {
          when { context has input.a && context.input.a * 100 > 500000 };",
     );
     assert_eq!(case.fails_open_on_plain_cedar(), 1);
-    let decision = case.is_denied(json!({"a": {"type": "integer"}}));
+    let decision = case.is_denied(&json!({"a": {"type": "integer"}}));
     assert_eq!(decision.errors[0].policy.as_deref(), Some("never"));
     assert!(
         decision.errors[0].message.contains("overflow"),
@@ -116,7 +116,7 @@ fn two_datetime_overflow_in_a_forbid() {
         datetime(\"1970-01-01\").offset(duration(\"-9223372036854775000ms\"))) > duration(\"1d\") };";
     let case = Case::new(json!({}), forbid);
     assert_eq!(case.fails_open_on_plain_cedar(), 1);
-    let decision = case.is_denied(json!({}));
+    let decision = case.is_denied(&json!({}));
     assert_eq!(decision.errors.len(), 1);
 }
 
@@ -156,7 +156,7 @@ fn three_recursion_limit_in_a_forbid() {
         assert_eq!(response.diagnostics().errors().count(), 1);
     });
     stacker::grow(512 * 1024, || {
-        let decision = case.is_denied(json!({"a": {"type": "integer"}}));
+        let decision = case.is_denied(&json!({"a": {"type": "integer"}}));
         assert_eq!(decision.errors, [], "it had the stack that it needs");
     });
     stacker::grow(64 << 20, || drop(policies));
@@ -177,11 +177,11 @@ fn four_attribute_of_a_missing_principal() {
     );
     assert_eq!(case.fails_open_on_plain_cedar(), 0);
     case.user = User::new("u").attribute("blocked", true);
-    case.is_denied(json!({}));
+    case.is_denied(&json!({}));
     case.user = User::new("u").attribute("blocked", false);
-    assert_eq!(case.decide(json!({})).outcome, Outcome::Allow);
+    assert_eq!(case.decide(&json!({})).outcome, Outcome::Allow);
     case.user = User::new("u").attribute("blocked", "yes");
-    let decision = case.decide(json!({}));
+    let decision = case.decide(&json!({}));
     assert_eq!(decision.outcome, Outcome::Deny, "not of its declared type");
 }
 
@@ -193,9 +193,9 @@ fn five_hierarchy_of_a_missing_principal() {
     );
     assert_eq!(case.fails_open_on_plain_cedar(), 0, "not even an error");
     case.user = User::new("u").role("blocked");
-    case.is_denied(json!({}));
+    case.is_denied(&json!({}));
     case.user = User::new("u").role("other");
-    assert_eq!(case.decide(json!({})).outcome, Outcome::Allow);
+    assert_eq!(case.decide(&json!({})).outcome, Outcome::Allow);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn six_values_that_choose_what_the_policy_sees() {
         let mut nested = injection.clone();
         for depth in 0..4 {
             let case = Case::new(json!({"to": nested}), forbid);
-            let decision = case.decide(json!({"to": text}));
+            let decision = case.decide(&json!({"to": text}));
             assert_eq!(decision.outcome, Outcome::Deny, "{depth}: {nested}");
             assert!(
                 decision.errors[0].message.contains("argument `to`"),
@@ -249,14 +249,14 @@ fn six_values_that_choose_what_the_policy_sees() {
                 "forbid (principal, action == Action::\"t\", resource) \
                  when { context.input has to && context.input.to.present };",
             );
-            case.is_denied(json!({"to": true}));
+            case.is_denied(&json!({"to": true}));
         }
         let case = Case::new(
             json!({"to": injection}),
             "forbid (principal, action == Action::\"t\", resource) \
              when { context.input has to && !context.input.to.keys.isEmpty() };",
         );
-        case.is_denied(json!({"to": {"type": "object", "additionalProperties": true}}));
+        case.is_denied(&json!({"to": {"type": "object", "additionalProperties": true}}));
     }
 }
 

@@ -14,14 +14,14 @@ use serde_json::json;
 const HEIGHT: usize = 200;
 
 /// One expression of each kind that nests, as tall as it still loads.
-fn tallest(grow: impl Fn(&str) -> String, seed: &str, test: &str) -> PolicyEngine {
+fn tallest(grow: impl Fn(&str) -> String, seed: &str, shape: &str) -> PolicyEngine {
     let engine = |steps: usize| {
         let body = (0..steps).fold(seed.to_owned(), |body, _| grow(&body));
         let text = format!(
             "@id(\"p\") permit (principal, action == Action::\"t\", resource);
              @id(\"f\") forbid (principal, action == Action::\"t\", resource)
              when {{ {} }};",
-            test.replace("BODY", &body)
+            shape.replace("BODY", &body)
         );
         let schema = json!({
             "type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]

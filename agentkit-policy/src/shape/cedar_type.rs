@@ -63,11 +63,15 @@ impl Shape {
             Self::Enum(of) => of.declare(out),
             Self::Map(map) => map.declare(out),
             Self::List(shape) | Self::Maybe(shape) => shape.declare(out),
-            Self::Tuple(items) => items.iter().for_each(|(shape, _)| shape.declare(out)),
+            Self::Tuple(items) => {
+                for (shape, _) in items {
+                    shape.declare(out);
+                }
+            }
             Self::Untagged(alternatives) => {
-                alternatives
-                    .iter()
-                    .for_each(|(_, shape)| shape.declare(out));
+                for (_, shape) in alternatives {
+                    shape.declare(out);
+                }
             }
             Self::Record(record) => {
                 for field in &record.fields {

@@ -13,7 +13,7 @@ pub(crate) use cedar_type::quoted;
 pub(crate) use names::Names;
 pub(crate) use read::input_shape;
 pub(crate) use scalar::{datetime_text, string_fits};
-pub(crate) use value::{Mapped, map_input};
+pub(crate) use value::{Mapped, arguments_digest, hex, map_input};
 
 use scalar::Scalar;
 
@@ -105,33 +105,49 @@ pub(crate) struct Variant {
 }
 
 impl Shape {
-    /// How many entities a policy may have to step through to reach everything in the value.
-    pub(crate) fn level(&self) -> u32 {
-        let of_map = |map: &MapShape| 1 + map.value.level();
+    /// True for a JSON number that need not be whole.
+    pub(crate) fn is_float(&self) -> bool {
+        matches!(self, Self::Scalar(scalar) if scalar.json == "number")
+    }
+
+    /// The parts of the shape under their names.
+    pub(crate) fn children(&self) -> Vec<(&str, &Self)> {
         match self {
-            Self::Scalar(_) | Self::Enum(_) | Self::Opaque => 0,
+            Self::Scalar(_) | Self::Enum(_) | Self::Opaque => Vec::new(),
             Self::Record(record) => record
                 .fields
                 .iter()
-                .map(|field| field.shape.level())
-                .chain(record.rest.iter().map(|(_, map)| of_map(map)))
-                .max()
-                .unwrap_or(0),
-            Self::Map(map) => of_map(map),
-            Self::List(shape) | Self::Maybe(shape) => shape.level(),
-            Self::Tuple(items) => items.iter().map(|(s, _)| s.level()).max().unwrap_or(0),
+                .map(|field| (field.key.as_str(), &field.shape))
+                .chain(
+                    record
+                        .rest
+                        .iter()
+                        .map(|(name, map)| (name.as_str(), &map.value)),
+                )
+                .collect(),
+            Self::Map(map) => vec![("{}", &map.value)],
+            Self::List(shape) | Self::Maybe(shape) => vec![("[]", shape)],
+            Self::Tuple(items) => items.iter().map(|(shape, _)| ("[]", shape)).collect(),
             Self::Untagged(alternatives) => alternatives
                 .iter()
-                .map(|(_, s)| s.level())
-                .max()
-                .unwrap_or(0),
+                .map(|(name, shape)| (name.as_str(), shape))
+                .collect(),
             Self::Tagged(tagged) => tagged
                 .variants
                 .iter()
-                .filter_map(|v| v.content.as_ref())
-                .map(Self::level)
-                .max()
-                .unwrap_or(0),
+                .filter_map(|variant| Some((variant.name.as_str(), variant.content.as_ref()?)))
+                .collect(),
         }
+    }
+
+    /// How many entities a policy may have to step through to reach everything in the value.
+    pub(crate) fn level(&self) -> u32 {
+        let own = match self {
+            Self::Map(_) => 1,
+            Self::Record(record) => u32::from(record.rest.is_some()),
+            _ => 0,
+        };
+        let below = self.children().iter().map(|(_, shape)| shape.level()).max();
+        own + below.unwrap_or(0)
     }
 }

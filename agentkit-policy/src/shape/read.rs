@@ -63,13 +63,12 @@ pub(crate) fn input_shape(
         nodes: 0,
     };
     match reader.read(schema)?.shape {
-        shape @ (Shape::Record(_) | Shape::Tagged(_)) => Ok(shape),
+        shape @ (Shape::Record(_) | Shape::Tagged(_) | Shape::Untagged(_)) => Ok(shape),
         // `{"type": "object"}` at the root is how a tool without arguments is written.
         Shape::Map(map) => Ok(Shape::Record(RecordShape {
             fields: Vec::new(),
             rest: open_object(schema).then(|| (REST.to_owned(), map)),
         })),
-        shape @ Shape::Untagged(_) => Ok(shape),
         Shape::Opaque => Ok(Shape::Record(RecordShape {
             fields: Vec::new(),
             rest: Some((
@@ -377,11 +376,7 @@ impl Reader<'_> {
                     ours.retain(|value| theirs.contains(value));
                 }
                 // Open beats closed: a key that either part declares must be seen.
-                ("additionalProperties", ours, theirs) => {
-                    if *ours == Value::Bool(false) {
-                        *ours = theirs;
-                    }
-                }
+                ("additionalProperties", ours @ Value::Bool(false), theirs) => *ours = theirs,
                 ("oneOf" | "anyOf" | "patternProperties" | "items" | "prefixItems", ..) => {
                     return Err(self.fail(
                         format!("`allOf` combines two different `{keyword}`"),
@@ -855,10 +850,10 @@ fn implied_type(schema: &Object) -> Option<&'static str> {
         "required",
     ]
     .iter()
-    .any(|k| has(&k))
+    .any(has)
     {
         Some("object")
-    } else if ["items", "prefixItems"].iter().any(|k| has(&k)) {
+    } else if ["items", "prefixItems"].iter().any(has) {
         Some("array")
     } else {
         None

@@ -142,11 +142,11 @@ fn number(value: &Value) -> Result<RestrictedExpression, String> {
     reason = "the comparison before it bounds the float to the range of i64"
 )]
 fn bounds(number: &Number) -> Option<(i64, i64)> {
+    // 2^63; a float of that size or more has no i64, the one just below has.
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if let Some(long) = number.as_i64() {
         return Some((long, long));
     }
-    // 2^63; a float of that size or more has no i64, the one just below has.
-    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     let float = number.as_f64().filter(|_| number.is_f64())?;
     let (floor, ceil) = (float.floor(), float.ceil());
     (floor >= -LIMIT && ceil < LIMIT).then_some((floor as i64, ceil as i64))
@@ -157,7 +157,7 @@ fn exact_decimal(number: &Number) -> Option<String> {
     let text = match (number.as_i64(), number.as_f64()) {
         (Some(long), _) => format!("{long}.0"),
         // Rust writes the shortest digits that read back as the same float, without exponent.
-        (None, Some(float)) if float == 0.0 => "0.0".to_owned(),
+        (None, Some(0.0)) => "0.0".to_owned(),
         (None, Some(float)) => format!("{float:?}"),
         (None, None) => return None,
     };

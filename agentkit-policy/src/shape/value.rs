@@ -442,6 +442,16 @@ fn write_canonical_text(text: &str, out: &mut String) {
     let _ = write!(out, "{}", Value::from(text));
 }
 
+/// Digest of arguments for explanations; none of those that are nested too deep to be decided on.
+pub(crate) fn arguments_digest(arguments: &Value) -> String {
+    let mut canonical = String::new();
+    if !deeper_than(arguments, MAX_DEPTH) {
+        write_canonical(arguments, &mut canonical);
+    }
+    hex(&Sha256::digest(canonical))
+}
+
+/// Bytes in lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");

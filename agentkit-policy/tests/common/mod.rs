@@ -3,14 +3,14 @@
 use serde_json::{Map, Value, json};
 
 /// A source of choices: the bytes in order, then a fixed sequence made from them.
-pub struct Draw {
+pub(crate) struct Draw {
     bytes: Vec<u8>,
     at: usize,
     state: u64,
 }
 
 impl Draw {
-    pub fn new(bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
         let state = bytes
             .iter()
             .fold(0x9e37_79b9_7f4a_7c15, |state: u64, byte| {
@@ -24,7 +24,7 @@ impl Draw {
     }
 
     /// A number below `limit`.
-    pub fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         let byte = self.bytes.get(self.at).copied();
         self.at += 1;
         let value = byte.map_or_else(
@@ -49,7 +49,7 @@ impl Draw {
     }
 
     /// A schema of a tool's arguments.
-    pub fn input_schema(&mut self) -> Value {
+    pub(crate) fn input_schema(&mut self) -> Value {
         let mut schema = self.object_schema(3);
         schema["$defs"] = json!({
             "Unit": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
@@ -162,7 +162,7 @@ impl Draw {
     }
 
     /// A value that fits a schema (`root` holds its definitions).
-    pub fn value(&mut self, schema: &Value, root: &Value, depth: usize) -> Value {
+    pub(crate) fn value(&mut self, schema: &Value, root: &Value, depth: usize) -> Value {
         let Some(object) = schema.as_object() else {
             return self.any(2);
         };
@@ -298,7 +298,7 @@ impl Draw {
     }
 
     /// Any JSON.
-    pub fn any(&mut self, depth: usize) -> Value {
+    pub(crate) fn any(&mut self, depth: usize) -> Value {
         match self.below(if depth == 0 { 8 } else { 10 }) {
             0 => Value::Null,
             1 => json!(self.flip()),
