@@ -1,4 +1,4 @@
-//! The calls of AgentDojo's tasks, and of the airline suite of tau-bench, through schemas, gate
+//! The calls of `AgentDojo`'s tasks, and of the airline suite of tau-bench, through schemas, gate
 //! and storage: what is stored, approved and executed is byte for byte what the task calls with.
 //! The tools themselves only echo.
 
@@ -157,24 +157,24 @@ async fn check(
     echoes: &Echoes,
     approving: bool,
 ) {
-    let echoed = echoes.0.lock().unwrap().clone();
+    let seen = echoes.0.lock().unwrap().clone();
     let calls = store.calls(run).await.unwrap();
-    assert_eq!(calls.len(), task.calls.len(), "{}", task.task);
+    assert_eq!(calls.len(), task.calls.len(), "{}", task.number);
     for (call, wanted) in calls.iter().zip(&task.calls) {
         assert_eq!(call.tool, wanted.tool);
         let stored = call.arguments.as_ref().unwrap_or_else(|| {
             panic!(
                 "{}: {} is refused: {:?}",
-                task.task, call.tool, call.outcome
+                task.number, call.tool, call.outcome
             )
         });
         assert_eq!(*stored, Canonical::of(&wanted.args).unwrap());
         if approving || !changes(&call.tool) {
             assert_eq!(call.state, CallState::Succeeded, "{}", call.tool);
-            assert_eq!(echoed[&call.id].as_bytes(), stored.as_bytes());
+            assert_eq!(seen[&call.id].as_bytes(), stored.as_bytes());
         } else {
             assert_eq!(call.state, CallState::Declined, "{}", call.tool);
-            assert!(!echoed.contains_key(&call.id), "{}", call.tool);
+            assert!(!seen.contains_key(&call.id), "{}", call.tool);
         }
         match asked.get(&call.id) {
             Some(shown) => assert_eq!(shown.as_bytes(), stored.as_bytes()),

@@ -7,10 +7,15 @@
     clippy::indexing_slicing,
     clippy::unreachable,
     missing_docs,
+    unreachable_pub,
     reason = "tests may"
 )]
 
 mod desk;
+mod workloads;
+
+mod agentdojo;
+mod retail;
 
 mod a_call_of_a_dead_instance_is_in_doubt;
 mod a_decision_is_about_one_fingerprint;
@@ -26,4 +31,5 @@ mod options_hold_across_suspensions;
 mod release_checks_every_ground_again;
 mod strangers_learn_nothing;
 mod the_journal_verifies;
+mod the_refund_desk_keeps_its_promises;
 mod what_was_changed_in_the_database_does_not_run;

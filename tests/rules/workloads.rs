@@ -18,7 +18,8 @@ use serde_json::Value;
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Task {
     pub(crate) suite: String,
-    pub(crate) task: Value,
+    #[serde(rename = "task")]
+    pub(crate) number: Value,
     pub(crate) prompt: String,
     pub(crate) calls: Vec<TaskCall>,
 }
@@ -88,7 +89,7 @@ pub(crate) fn script(tasks: &[Task], changes: fn(&str) -> bool) -> ScriptedModel
 impl Task {
     /// What the user says: the prompt, under the task's number, since prompts repeat.
     pub(crate) fn order(&self) -> String {
-        format!("{} {}: {}", self.suite, self.task, self.prompt)
+        format!("{} {}: {}", self.suite, self.number, self.prompt)
     }
 }
 
