@@ -34,10 +34,10 @@ fn main() {
     let mut group = criterion.benchmark_group("canonical form");
     group.throughput(Throughput::Bytes(bytes as u64));
     group.bench_function("serde_json", |b| {
-        b.iter(|| serde_json::to_string(black_box(&value)))
+        b.iter(|| serde_json::to_string(black_box(&value)));
     });
     group.bench_function("serde_jcs", |b| {
-        b.iter(|| serde_jcs::to_string(black_box(&value)))
+        b.iter(|| serde_jcs::to_string(black_box(&value)));
     });
     group.bench_function("agentkit", |b| b.iter(|| Canonical::of(black_box(&value))));
     group.finish();
@@ -61,7 +61,7 @@ fn main() {
         nonce: &nonce,
     };
     criterion.bench_function("fingerprint", |b| {
-        b.iter(|| black_box(&input).fingerprint())
+        b.iter(|| black_box(&input).fingerprint());
     });
     criterion.final_summary();
     print_ratios(&value, bytes);

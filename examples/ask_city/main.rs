@@ -3,7 +3,11 @@
 //! Run it with `cargo run --example ask_city`: the first process-half leaves the run suspended in
 //! the database, the second one answers and finishes it, as another process could.
 
-#![allow(missing_docs, unreachable_pub, reason = "a program: nothing outside sees it")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    reason = "a program: nothing outside sees it"
+)]
 
 use agentkit::{
     model::scripted::{Reply, ScriptedModel},
@@ -35,7 +39,9 @@ async fn get_weather(
 ) -> Flow<String, AskCity> {
     match location.or(answer.map(|answer| answer.city)) {
         Some(city) => Flow::Done(format!("{city}: 18 °C, light rain")),
-        None => Flow::Suspend(AskCity { question: "Which city?".to_owned() }),
+        None => Flow::Suspend(AskCity {
+            question: "Which city?".to_owned(),
+        }),
     }
 }
 
@@ -57,12 +63,19 @@ fn model() -> ScriptedModel {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let url = std::env::args().nth(1).unwrap_or_else(|| "sqlite::memory:".to_owned());
+    let url = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "sqlite::memory:".to_owned());
     let store = Store::open(&url).await?;
     let user = Principal::new("alice", "terminal");
 
-    let desk = WeatherDesk::builder().store(store.clone()).model(model()).build()?;
-    let outcome = desk.generate(Input::new(user.clone(), "What's the weather?")).await?;
+    let desk = WeatherDesk::builder()
+        .store(store.clone())
+        .model(model())
+        .build()?;
+    let outcome = desk
+        .generate(Input::new(user.clone(), "What's the weather?"))
+        .await?;
     if let Outcome::Finished { text, .. } = outcome {
         println!("no question was asked: {text}");
         return Ok(());
@@ -70,12 +83,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // From here on it could be another process, months later: all it needs is the database.
     let desk = WeatherDesk::builder().store(store).model(model()).build()?;
-    for suspended in desk.suspended_runs(RunFilter::default(), &Page::default()).await? {
+    for suspended in desk
+        .suspended_runs(RunFilter::default(), &Page::default())
+        .await?
+    {
         for pending in suspended.waiting.pending {
             match pending {
                 WeatherDeskPending::GetWeather(Pending::Question(question)) => {
                     println!("agent: {}", question.payload.question);
-                    let answer = City { city: "San Francisco".to_owned() };
+                    let answer = City {
+                        city: "San Francisco".to_owned(),
+                    };
                     println!("user:  {}", answer.city);
                     desk.decide(&user, question.answer(answer)?).await?;
                 }

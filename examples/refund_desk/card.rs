@@ -1,6 +1,8 @@
 //! What a person sees of a call. Everything that a model or a tool wrote is shown as such, with
 //! control characters made visible, so that it cannot pass for the desk's own voice.
 
+use std::fmt::Write as _;
+
 use agentkit::approval::PendingCall;
 
 /// Text of a stranger: control, format and bidirectional characters become visible.
@@ -28,16 +30,27 @@ pub fn card(call: &PendingCall, title: &str) -> String {
         lines.push(("why", inert(&reason.to_string())));
     }
     lines.push(("requester", inert(&call.requester.id)));
-    let given: Vec<_> = call.approvals.iter().map(|vote| inert(&vote.approver.id)).collect();
+    let given: Vec<_> = call
+        .approvals
+        .iter()
+        .map(|vote| inert(&vote.approver.id))
+        .collect();
     if call.quorum > 1 || !given.is_empty() {
-        lines.push(("approvals", format!("{} of {} {}", given.len(), call.quorum, given.join(", "))));
+        lines.push((
+            "approvals",
+            format!("{} of {} {}", given.len(), call.quorum, given.join(", ")),
+        ));
     }
-    lines.push(("fingerprint", format!("{}  ({})", call.fingerprint.short(), call.fingerprint)));
+    lines.push((
+        "fingerprint",
+        format!("{}  ({})", call.fingerprint.short(), call.fingerprint),
+    ));
     lines.push(("expires", call.expires_at.to_string()));
     lines.push(("id", format!("{}/{}", call.run, call.call)));
     let mut card = format!("┌─ {title}\n");
     for (name, text) in lines {
-        card.push_str(&format!("│ {name:<12}{text}\n"));
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(card, "│ {name:<12}{text}");
     }
     card.push_str("└─");
     card

@@ -26,7 +26,13 @@ pub async fn issue_refund(
     #[ctx] run: &RunContext,
 ) -> Result<Refund, ShopError> {
     // The key is the same for every start of this call: the table of refunds takes it once.
-    shop.refund(&run.idempotency_key, &run.requester.id, &order_id, amount_cents).await
+    shop.refund(
+        &run.idempotency_key,
+        &run.requester.id,
+        &order_id,
+        amount_cents,
+    )
+    .await
 }
 
 /// What `get_weather` asks when no city was given.
@@ -53,7 +59,9 @@ pub async fn get_weather(
 ) -> Flow<String, AskCity> {
     match location.or(answer.map(|answer| answer.city)) {
         Some(city) => Flow::Done(format!("{city}: 18 °C, light rain")),
-        None => Flow::Suspend(AskCity { question: "Which city?".to_owned() }),
+        None => Flow::Suspend(AskCity {
+            question: "Which city?".to_owned(),
+        }),
     }
 }
 

@@ -2,7 +2,11 @@
 //!
 //! See the README beside this file.
 
-#![allow(missing_docs, unreachable_pub, reason = "a program: nothing outside sees it")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    reason = "a program: nothing outside sees it"
+)]
 
 mod card;
 mod desk;
@@ -60,7 +64,9 @@ async fn run(options: Options) -> Result<(), Failure> {
     let builder = RefundDesk::builder().store(store).ctx(shop);
     let builder = match &options.model {
         None => {
-            println!("(offline: a few rules stand in for the model; --model openai/… uses a provider)");
+            println!(
+                "(offline: a few rules stand in for the model; --model openai/… uses a provider)"
+            );
             builder.model(script::clerk())
         }
         Some(name) => provider(builder, name)?,
@@ -115,7 +121,11 @@ impl Clerk {
     /// failed, and runs whose process died.
     async fn continue_waiting(&mut self) -> Result<usize, Failure> {
         let mut found = 0;
-        for status in [RunStatus::Suspended, RunStatus::Interrupted, RunStatus::Running] {
+        for status in [
+            RunStatus::Suspended,
+            RunStatus::Interrupted,
+            RunStatus::Running,
+        ] {
             let filter = RunFilter::default().agent("refund-desk").status(status);
             let mut page = Page::default();
             loop {
@@ -127,7 +137,10 @@ impl Clerk {
                     let run = &summary.run;
                     println!(
                         "── {} since {}: run {} for {}",
-                        run.status, run.created_at, run.id, inert(&run.requester.id)
+                        run.status,
+                        run.created_at,
+                        run.id,
+                        inert(&run.requester.id)
                     );
                     let running = self.desk.resume(&run.id).await?;
                     self.follow(running).await?;
@@ -189,16 +202,25 @@ impl Clerk {
                 );
                 println!("\n{}", card(approval.call(), &title));
                 loop {
-                    let decision = match self.ask("approve, decline or amend (a / d reason / m amount / q)?").await? {
+                    let decision = match self
+                        .ask("approve, decline or amend (a / d reason / m amount / q)?")
+                        .await?
+                    {
                         Said::Approve => approval.approve(),
                         Said::Decline(reason) => approval.decline(reason.unwrap_or_default()),
                         Said::Amend(amount) => match script::parse_money(&amount) {
                             Some(amount_cents) => {
                                 let order_id = approval.args.order_id.clone();
-                                approval.amend(RefundArgs { order_id, amount_cents })?
+                                approval.amend(RefundArgs {
+                                    order_id,
+                                    amount_cents,
+                                })?
                             }
                             None => {
-                                println!("`{}` is not an amount; write it as 20.00", inert(&amount));
+                                println!(
+                                    "`{}` is not an amount; write it as 20.00",
+                                    inert(&amount)
+                                );
                                 continue;
                             }
                         },
@@ -213,13 +235,15 @@ impl Clerk {
                 self.approve_or_decline(approval.call().clone()).await
             }
             RefundDeskPending::GetWeather(Pending::Approval(approval)) => {
-                println!("\n{}", card(approval.call(), "APPROVAL: look at the weather"));
+                println!(
+                    "\n{}",
+                    card(approval.call(), "APPROVAL: look at the weather")
+                );
                 self.approve_or_decline(approval.call().clone()).await
             }
             RefundDeskPending::GetWeather(Pending::Question(question)) => {
                 println!("\n? {}", inert(&question.payload.question));
                 match self.ask("answer (or q)?").await? {
-                    Said::Quit => Ok(false),
                     Said::Text(city) => self.hand_in(question.answer(City { city })?).await,
                     _ => Ok(false),
                 }
@@ -238,18 +262,25 @@ impl Clerk {
 
     /// A call whose process died while it ran: only a person can find out what happened.
     async fn settle(&mut self, call: PendingCall) -> Result<bool, Failure> {
-        println!("\n{}", card(&call, "IN DOUBT: the process died while this call ran"));
-        let settlement = match self.ask("did it take effect (y / n / r to run it again / q)?").await? {
-            Said::Text(word) if word == "y" => {
-                Settlement::Succeeded { result: "it took effect, says a person".to_owned() }
-            }
-            Said::Text(word) if word == "n" => {
-                Settlement::Failed { message: "it did not take effect, says a person".to_owned() }
-            }
+        println!(
+            "\n{}",
+            card(&call, "IN DOUBT: the process died while this call ran")
+        );
+        let settlement = match self
+            .ask("did it take effect (y / n / r to run it again / q)?")
+            .await?
+        {
+            Said::Text(word) if word == "y" => Settlement::Succeeded {
+                result: "it took effect, says a person".to_owned(),
+            },
+            Said::Text(word) if word == "n" => Settlement::Failed {
+                message: "it did not take effect, says a person".to_owned(),
+            },
             Said::Text(word) if word == "r" => Settlement::Retry,
             _ => return Ok(false),
         };
-        self.hand_in(decision(&call, Verdict::Settle(settlement))).await
+        self.hand_in(decision(&call, Verdict::Settle(settlement)))
+            .await
     }
 
     async fn ask(&mut self, prompt: &str) -> std::io::Result<Said> {
@@ -262,7 +293,10 @@ impl Clerk {
             Ok(decided) if decided.repeated => {
                 println!(
                     "That was decided before: {} by {} at {}; the call is {}.",
-                    decided.decision.kind, inert(&decided.decision.approver), decided.decision.at, decided.state
+                    decided.decision.kind,
+                    inert(&decided.decision.approver),
+                    decided.decision.at,
+                    decided.state
                 );
                 Ok(true)
             }
@@ -283,7 +317,10 @@ impl Clerk {
                     source = cause.source();
                 }
                 // What was decided elsewhere, or is over, lets the run go on.
-                Ok(matches!(error, DecideError::AlreadyDecided { .. } | DecideError::Expired { .. }))
+                Ok(matches!(
+                    error,
+                    DecideError::AlreadyDecided { .. } | DecideError::Expired { .. }
+                ))
             }
         }
     }
@@ -301,7 +338,12 @@ impl Clerk {
         let fingerprint = stored
             .fingerprint
             .ok_or_else(|| format!("the call `{}` never waited for an approval", stored.id))?;
-        let decision = Decision { run: run.clone(), call: stored.id.clone(), fingerprint, verdict: Verdict::Approve };
+        let decision = Decision {
+            run: run.clone(),
+            call: stored.id.clone(),
+            fingerprint,
+            verdict: Verdict::Approve,
+        };
         self.hand_in(decision).await?;
         let running = self.desk.resume(&run).await?;
         self.follow(running).await
@@ -309,7 +351,12 @@ impl Clerk {
 }
 
 fn decision(call: &PendingCall, verdict: Verdict) -> Decision {
-    Decision { run: call.run.clone(), call: call.call.clone(), fingerprint: call.fingerprint, verdict }
+    Decision {
+        run: call.run.clone(),
+        call: call.call.clone(),
+        fingerprint: call.fingerprint,
+        verdict,
+    }
 }
 
 fn show(event: &RunEvent) -> Result<(), Failure> {
@@ -318,11 +365,21 @@ fn show(event: &RunEvent) -> Result<(), Failure> {
             print!("{}", inert(text));
             std::io::stdout().flush()?;
         }
-        RunEvent::ToolCall { tool, arguments, .. } => {
-            let arguments = arguments.as_ref().map(ToString::to_string).unwrap_or_default();
+        RunEvent::ToolCall {
+            tool, arguments, ..
+        } => {
+            let arguments = arguments
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             println!("\n→ {}({})", inert(tool), inert(&arguments));
         }
-        RunEvent::ToolEnded { tool, state, outcome, .. } => {
+        RunEvent::ToolEnded {
+            tool,
+            state,
+            outcome,
+            ..
+        } => {
             println!("← {} {state}: {}", inert(tool), inert(outcome));
         }
         _ => {}

@@ -47,7 +47,9 @@ impl Options {
         };
         while let Some(argument) = arguments.next() {
             let mut value = || {
-                arguments.next().ok_or_else(|| format!("`{argument}` needs a value\n\n{USAGE}"))
+                arguments
+                    .next()
+                    .ok_or_else(|| format!("`{argument}` needs a value\n\n{USAGE}"))
             };
             match argument.as_str() {
                 "--db" => options.database = PathBuf::from(value()?),
@@ -60,7 +62,11 @@ impl Options {
                     return Err(format!("there is no option `{flag}`\n\n{USAGE}"));
                 }
                 _ if options.text.is_none() => options.text = Some(argument),
-                _ => return Err(format!("`{argument}` is one text too many; quote it\n\n{USAGE}")),
+                _ => {
+                    return Err(format!(
+                        "`{argument}` is one text too many; quote it\n\n{USAGE}"
+                    ));
+                }
             }
         }
         Ok(options)

@@ -26,7 +26,10 @@ fn answer(request: &ModelRequest) -> Reply {
 fn first(text: &str) -> Reply {
     let lower = text.to_lowercase();
     if lower.contains("weather") {
-        let city = text.split(" in ").nth(1).map(|city| city.trim_end_matches(['?', '.', ' ']));
+        let city = text
+            .split(" in ")
+            .nth(1)
+            .map(|city| city.trim_end_matches(['?', '.', ' ']));
         return Reply::text("Let me look out of the window. ")
             .call("get_weather", &json!({ "location": city }));
     }
@@ -48,7 +51,8 @@ fn after(text: &str, result: &ToolResultPart) -> Reply {
             _ => format!("That did not work: {content}."),
         });
     }
-    let value: Value = serde_json::from_str(content).unwrap_or_default();
+    let value: Value =
+        serde_json::from_str(content.lines().next().unwrap_or_default()).unwrap_or_default();
     let field = |name: &str| value.get(name).cloned().unwrap_or_default();
     let cents = |name: &str| field(name).as_u64().unwrap_or_default();
     match result.tool.as_str() {
@@ -58,7 +62,11 @@ fn after(text: &str, result: &ToolResultPart) -> Reply {
             if amount == 0 {
                 return Reply::text("That order has been refunded in full already.");
             }
-            Reply::text(format!("Found it; I ask for a refund of {}. ", money(amount))).call(
+            Reply::text(format!(
+                "Found it; I ask for a refund of {}. ",
+                money(amount)
+            ))
+            .call(
                 "issue_refund",
                 &json!({ "order_id": field("order_id"), "amount_cents": amount }),
             )
@@ -88,7 +96,9 @@ fn order_id(text: &str) -> Option<&str> {
 /// The first word that reads as an amount, such as `20`, `20.00` or `€20.00`.
 fn amount_cents(text: &str) -> Option<u64> {
     // The digits of an order's number are no amount.
-    text.split_whitespace().filter(|word| !word.contains("ord-")).find_map(parse_money)
+    text.split_whitespace()
+        .filter(|word| !word.contains("ord-"))
+        .find_map(parse_money)
 }
 
 /// `20`, `20.5` or `20.50` in cents.
@@ -100,7 +110,11 @@ pub fn parse_money(word: &str) -> Option<u64> {
         2 => cents.parse().ok()?,
         _ => return None,
     };
-    whole.parse::<u64>().ok()?.checked_mul(100)?.checked_add(cents)
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(100)?
+        .checked_add(cents)
 }
 
 /// Cents as people write them.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// An order, as the tools return it.
 #[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(clippy::struct_field_names, reason = "the model reads the names")]
 pub struct Order {
     /// Such as `ord-1042`.
     pub order_id: String,
@@ -40,7 +41,11 @@ pub enum ShopError {
     UnknownOrder(String),
     /// More than what is left.
     #[error("order `{order}` has {left} cents left to refund, not {amount}")]
-    TooMuch { order: String, left: u64, amount: u64 },
+    TooMuch {
+        order: String,
+        left: u64,
+        amount: u64,
+    },
     /// Nothing at all.
     #[error("a refund of nothing is none; give the amount in cents")]
     Nothing,
@@ -72,7 +77,9 @@ impl Shop {
     /// Opens the shop's tables in a database, and fills them where they are new.
     pub async fn open(url: &str) -> Result<Self, DbErr> {
         let connection = Database::connect(url).await?;
-        connection.execute_unprepared("PRAGMA busy_timeout = 15000").await?;
+        connection
+            .execute_unprepared("PRAGMA busy_timeout = 15000")
+            .await?;
         connection.execute_unprepared(TABLES).await?;
         Ok(Self(connection))
     }
@@ -101,7 +108,11 @@ impl Shop {
         let order = find(&tx, id).await?;
         let left = order.total_cents.saturating_sub(order.refunded_cents);
         if amount_cents > left {
-            return Err(ShopError::TooMuch { order: id.to_owned(), left, amount: amount_cents });
+            return Err(ShopError::TooMuch {
+                order: id.to_owned(),
+                left,
+                amount: amount_cents,
+            });
         }
         let amount = i64::try_from(amount_cents).unwrap_or(i64::MAX);
         let values: [Value; 4] = [call.into(), id.into(), amount.into(), requester.into()];
@@ -110,7 +121,11 @@ impl Shop {
         tx.execute_raw(statement(insert, values)).await?;
         tx.commit().await?;
         let left_cents = left - amount_cents;
-        Ok(Refund { order_id: id.to_owned(), amount_cents, left_cents })
+        Ok(Refund {
+            order_id: id.to_owned(),
+            amount_cents,
+            left_cents,
+        })
     }
 }
 
@@ -125,7 +140,10 @@ async fn find(connection: &impl sea_orm::ConnectionTrait, id: &str) -> Result<Or
         .query_one_raw(statement(select, [id.into()]))
         .await?
         .ok_or_else(|| ShopError::UnknownOrder(id.to_owned()))?;
-    let cents = |column| row.try_get::<i64>("", column).map(|cents| u64::try_from(cents).unwrap_or(0));
+    let cents = |column| {
+        row.try_get::<i64>("", column)
+            .map(|cents| u64::try_from(cents).unwrap_or(0))
+    };
     Ok(Order {
         order_id: id.to_owned(),
         customer: row.try_get("", "customer")?,

@@ -28,7 +28,10 @@ impl Terminal {
     /// Standard input.
     pub fn new() -> Self {
         let interactive = std::io::stdin().is_terminal();
-        Self { lines: BufReader::new(tokio::io::stdin()).lines(), interactive }
+        Self {
+            lines: BufReader::new(tokio::io::stdin()).lines(),
+            interactive,
+        }
     }
 
     /// Asks once. The end of the input leaves everything pending.

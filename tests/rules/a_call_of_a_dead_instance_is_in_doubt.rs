@@ -12,7 +12,9 @@ use crate::desk::*;
 /// A run whose instance hangs inside a tool; its lease is made to end, as it does when the
 /// instance is dead.
 async fn dead(world: &World, tool: &str) -> RunId {
-    let desk = world.host(calls(Reply::calls().call(tool, &json!({"what": "it"})))).await;
+    let desk = world
+        .host(calls(Reply::calls().call(tool, &json!({"what": "it"}))))
+        .await;
     let running = desk.stream(Input::new(alice(), "go")).await.unwrap();
     while world.ledger.effects().is_empty() {
         tokio::task::yield_now().await;
@@ -24,8 +26,20 @@ async fn dead(world: &World, tool: &str) -> RunId {
 #[tokio::test]
 async fn it_is_not_run_again_and_a_person_says_what_happened() {
     for (settlement, told, effects) in [
-        (Settlement::Succeeded { result: "it arrived".into() }, "Succeeded: it arrived", 1),
-        (Settlement::Failed { message: "it is lost".into() }, "Failed: it is lost", 1),
+        (
+            Settlement::Succeeded {
+                result: "it arrived".into(),
+            },
+            "Succeeded: it arrived",
+            1,
+        ),
+        (
+            Settlement::Failed {
+                message: "it is lost".into(),
+            },
+            "Failed: it is lost",
+            1,
+        ),
         (Settlement::Retry, "Succeeded: \"sent\"", 2),
     ] {
         let world = World::new();
@@ -35,11 +49,16 @@ async fn it_is_not_run_again_and_a_person_says_what_happened() {
         assert_eq!((waiting.pending.len(), waiting.in_doubt.len()), (0, 1));
         let call = &waiting.in_doubt[0];
         assert_eq!(call.kind, PendingKind::InDoubt);
-        let error = desk.decide(&fiona(), about(call, Verdict::Approve)).await.unwrap_err();
+        let error = desk
+            .decide(&fiona(), about(call, Verdict::Approve))
+            .await
+            .unwrap_err();
         assert!(matches!(error, DecideError::WrongKind { .. }), "{error:?}");
         assert_eq!(world.ledger.effects().len(), 1);
         let retry = settlement == Settlement::Retry;
-        desk.decide(&fiona(), about(call, Verdict::Settle(settlement))).await.unwrap();
+        desk.decide(&fiona(), about(call, Verdict::Settle(settlement)))
+            .await
+            .unwrap();
         let running = desk.resume(&run).await.unwrap();
         if retry {
             // The first instance still hangs in the tool as well: let both go.
@@ -50,7 +69,10 @@ async fn it_is_not_run_again_and_a_person_says_what_happened() {
             tokio::task::yield_now().await;
             world.hold.let_go();
         }
-        assert_eq!(finished(Outcome::<Desk>::of(running.ending().await.unwrap())), told);
+        assert_eq!(
+            finished(Outcome::<Desk>::of(running.ending().await.unwrap())),
+            told
+        );
         assert_eq!(world.ledger.effects().len(), effects);
     }
 }

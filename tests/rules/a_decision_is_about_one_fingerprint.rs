@@ -14,12 +14,20 @@ async fn a_decision_for_one_call_is_refused_for_the_next() {
     suspended(desk.resume_and_wait(&run).await.unwrap());
     let second = the_one(&desk, &run).await;
     // The old decision again: it is the recorded one of the first call.
-    assert!(desk.decide(&fiona(), replay.clone()).await.unwrap().repeated);
+    assert!(
+        desk.decide(&fiona(), replay.clone())
+            .await
+            .unwrap()
+            .repeated
+    );
     // The old fingerprint on the new call.
     let mut forged = replay;
     forged.call = second.call.clone();
     let error = desk.decide(&fiona(), forged).await.unwrap_err();
-    assert!(matches!(error, DecideError::FingerprintMismatch { .. }), "{error:?}");
+    assert!(
+        matches!(error, DecideError::FingerprintMismatch { .. }),
+        "{error:?}"
+    );
     assert_eq!(the_one(&desk, &run).await, second);
     assert_eq!(world.ledger.effects(), ["pay bob 5"]);
 }

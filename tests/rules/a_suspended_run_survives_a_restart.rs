@@ -13,19 +13,36 @@ async fn another_instance_finds_it_decides_and_continues() {
         stopped(&desk).await
     };
     let desk = world.host(echo()).await;
-    let found = desk.suspended_runs(RunFilter::default(), &Page::default()).await.unwrap();
+    let found = desk
+        .suspended_runs(RunFilter::default(), &Page::default())
+        .await
+        .unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].record.id, run);
-    let Some(DeskPending::Pay(Pending::Approval(approval))) =
-        found.into_iter().next().unwrap().waiting.pending.into_iter().next()
+    let Some(DeskPending::Pay(Pending::Approval(approval))) = found
+        .into_iter()
+        .next()
+        .unwrap()
+        .waiting
+        .pending
+        .into_iter()
+        .next()
     else {
         panic!("not an approval of `pay`")
     };
     assert_eq!((approval.args.to.as_str(), approval.args.cents), ("bob", 5));
     assert_eq!(approval.call(), &before);
     desk.decide(&fiona(), approval.approve()).await.unwrap();
-    assert_eq!(finished(desk.resume_and_wait(&run).await.unwrap()), "Succeeded: \"paid bob\"");
-    assert!(desk.suspended_runs(RunFilter::default(), &Page::default()).await.unwrap().is_empty());
+    assert_eq!(
+        finished(desk.resume_and_wait(&run).await.unwrap()),
+        "Succeeded: \"paid bob\""
+    );
+    assert!(
+        desk.suspended_runs(RunFilter::default(), &Page::default())
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[tokio::test]
@@ -52,16 +69,30 @@ async fn pages_of_runs_follow_one_another() {
     for _ in 0..5 {
         started.push(stopped(&desk).await.0);
     }
-    let (mut page, mut seen) = (Page { after: None, size: 2 }, Vec::new());
+    let (mut page, mut seen) = (
+        Page {
+            after: None,
+            size: 2,
+        },
+        Vec::new(),
+    );
     loop {
-        let found = desk.suspended_runs(RunFilter::default(), &page).await.unwrap();
+        let found = desk
+            .suspended_runs(RunFilter::default(), &page)
+            .await
+            .unwrap();
         let Some(last) = found.last() else { break };
         page.after = Some(last.record.id.clone());
         seen.extend(found.into_iter().map(|run| run.record.id));
     }
     assert_eq!(seen, started);
     let nobody = RunFilter::default().requester("bob");
-    assert!(desk.suspended_runs(nobody, &Page::default()).await.unwrap().is_empty());
+    assert!(
+        desk.suspended_runs(nobody, &Page::default())
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[tokio::test]
@@ -69,12 +100,18 @@ async fn a_tool_that_changed_or_vanished_voids_the_call_and_not_the_run() {
     let world = World::new();
     let desk = world.host(pays("bob", 5)).await;
     let (run, _) = stopped(&desk).await;
-    world.tamper("UPDATE agentkit_calls SET input_schema = zeroblob(32)").await;
+    world
+        .tamper("UPDATE agentkit_calls SET input_schema = zeroblob(32)")
+        .await;
     let text = finished(desk.resume_and_wait(&run).await.unwrap());
     assert!(text.contains("another schema"), "{text}");
     let desk = world.host(pays("bob", 5)).await;
     let (run, _) = stopped(&desk).await;
-    world.tamper(&format!("UPDATE agentkit_calls SET tool = 'gone' WHERE run_id = '{run}'")).await;
+    world
+        .tamper(&format!(
+            "UPDATE agentkit_calls SET tool = 'gone' WHERE run_id = '{run}'"
+        ))
+        .await;
     let text = finished(desk.resume_and_wait(&run).await.unwrap());
     assert!(text.contains("no tool `gone` any more"), "{text}");
     assert!(world.ledger.effects().is_empty());

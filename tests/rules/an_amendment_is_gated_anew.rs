@@ -11,7 +11,13 @@ const POLICY: &str = r#"
 
 fn amend(call: &agentkit::approval::PendingCall, value: &Value) -> Decision {
     let arguments = Canonical::of(value).unwrap();
-    about(call, Verdict::Amend { arguments, reason: None })
+    about(
+        call,
+        Verdict::Amend {
+            arguments,
+            reason: None,
+        },
+    )
 }
 
 #[tokio::test]
@@ -19,7 +25,9 @@ async fn it_has_a_new_fingerprint_and_the_model_is_told_what_ran() {
     let world = World::new();
     let desk = world.host_under(pays("bob", 50), POLICY).await;
     let (run, call) = stopped(&desk).await;
-    desk.decide(&fiona(), amend(&call, &json!({"to": "bob", "cents": 20}))).await.unwrap();
+    desk.decide(&fiona(), amend(&call, &json!({"to": "bob", "cents": 20})))
+        .await
+        .unwrap();
     let amended = the_one(&desk, &run).await;
     assert_ne!(amended.fingerprint, call.fingerprint);
     assert_eq!(amended.arguments.as_str(), r#"{"cents":20,"to":"bob"}"#);
@@ -35,7 +43,10 @@ async fn what_does_not_fit_or_is_forbidden_is_refused_and_the_call_waits_on() {
     let world = World::new();
     let desk = world.host_under(pays("bob", 50), POLICY).await;
     let (run, call) = stopped(&desk).await;
-    let error = desk.decide(&fiona(), amend(&call, &json!({"to": "bob"}))).await.unwrap_err();
+    let error = desk
+        .decide(&fiona(), amend(&call, &json!({"to": "bob"})))
+        .await
+        .unwrap_err();
     assert!(matches!(error, DecideError::DoesNotFit(_)), "{error:?}");
     let wrong = amend(&call, &json!({"to": "bob", "cents": 500}));
     let error = desk.decide(&fiona(), wrong).await.unwrap_err();

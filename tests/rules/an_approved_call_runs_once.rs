@@ -18,7 +18,10 @@ async fn five_approvals_at_once_have_one_effect_and_all_learn_of_it() {
         first += usize::from(!decided.repeated);
     }
     assert_eq!(first, 1);
-    assert_eq!(finished(desk.resume_and_wait(&run).await.unwrap()), "Succeeded: \"paid bob\"");
+    assert_eq!(
+        finished(desk.resume_and_wait(&run).await.unwrap()),
+        "Succeeded: \"paid bob\""
+    );
     assert_eq!(world.ledger.effects(), ["pay bob 5"]);
 }
 
@@ -55,7 +58,7 @@ async fn approve_and_decline_at_the_same_moment_one_wins_and_the_other_is_told()
         let desk = world.host(pays("bob", 5)).await;
         let (run, call) = stopped(&desk).await;
         let (yes, no) = tokio::join!(
-            desk.decide(&fiona(), approve(&call)),
+            async { desk.decide(&fiona(), approve(&call)).await },
             async { desk.decide(&frank(), decline(&call, "no")).await }
         );
         let (winner, loser) = match (yes, no) {
@@ -63,7 +66,9 @@ async fn approve_and_decline_at_the_same_moment_one_wins_and_the_other_is_told()
             (Err(error), Ok(_)) => ("frank", error),
             both => panic!("{both:?}"),
         };
-        let DecideError::AlreadyDecided { recorded, .. } = loser else { panic!("{loser:?}") };
+        let DecideError::AlreadyDecided { recorded, .. } = loser else {
+            panic!("{loser:?}")
+        };
         assert_eq!(recorded.approver, winner);
         finished(desk.resume_and_wait(&run).await.unwrap());
         assert_eq!(world.ledger.effects().len(), usize::from(winner == "fiona"));
@@ -82,8 +87,14 @@ async fn approving_again_after_the_end_returns_the_recorded_decision() {
     assert_eq!(again.decision, first.decision);
     finished(desk.resume_and_wait(&run).await.unwrap());
     assert_eq!(world.ledger.effects(), ["pay bob 5"]);
-    let error = desk.decide(&fiona(), decline(&call, "no")).await.unwrap_err();
-    assert!(matches!(error, DecideError::AlreadyDecided { .. }), "{error:?}");
+    let error = desk
+        .decide(&fiona(), decline(&call, "no"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, DecideError::AlreadyDecided { .. }),
+        "{error:?}"
+    );
     assert_eq!(error.http_status(), 409);
 }
 

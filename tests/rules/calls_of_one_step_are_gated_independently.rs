@@ -20,7 +20,10 @@ async fn the_others_run_at_once_and_results_keep_the_order_of_the_calls() {
     assert_eq!(effects, ["balance a", "balance c"]);
     desk.decide(&fiona(), approve(&call)).await.unwrap();
     let text = finished(desk.resume_and_wait(&run).await.unwrap());
-    assert_eq!(text, "Succeeded: 42\nSucceeded: \"paid bob\"\nSucceeded: 42");
+    assert_eq!(
+        text,
+        "Succeeded: 42\nSucceeded: \"paid bob\"\nSucceeded: 42"
+    );
 }
 
 #[tokio::test]
@@ -52,7 +55,9 @@ async fn two_gated_calls_are_decided_in_any_order() {
     let desk = world.host(calls(reply)).await;
     let run = suspended(desk.generate(Input::new(alice(), "go")).await.unwrap()).run;
     let two = waiting(&desk, &run).await;
-    desk.decide(&fiona(), decline(&two[1], "not her")).await.unwrap();
+    desk.decide(&fiona(), decline(&two[1], "not her"))
+        .await
+        .unwrap();
     // One is decided, one waits: the model is not asked yet.
     suspended(desk.resume_and_wait(&run).await.unwrap());
     desk.decide(&fiona(), approve(&two[0])).await.unwrap();
@@ -68,13 +73,17 @@ async fn two_gated_calls_are_decided_in_any_order() {
 async fn the_same_tool_asks_twice_and_answers_reach_the_right_call() {
     use agentkit::{approval::Verdict, call::Canonical};
     let world = World::new();
-    let reply = Reply::calls().call("choose", &json!({})).call("choose", &json!({}));
+    let reply = Reply::calls()
+        .call("choose", &json!({}))
+        .call("choose", &json!({}));
     let desk = world.host(calls(reply)).await;
     let run = suspended(desk.generate(Input::new(alice(), "go")).await.unwrap()).run;
     let two = waiting(&desk, &run).await;
     for (call, seat) in [(&two[1], 2), (&two[0], 1)] {
         let data = Canonical::of(&Seat { seat }).unwrap();
-        desk.decide(&alice(), about(call, Verdict::Answer { data })).await.unwrap();
+        desk.decide(&alice(), about(call, Verdict::Answer { data }))
+            .await
+            .unwrap();
     }
     let text = finished(desk.resume_and_wait(&run).await.unwrap());
     assert_eq!(text, "Succeeded: 1\nSucceeded: 2");

@@ -163,7 +163,11 @@ impl World {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("agentkit-rules-{}-{number}.db", std::process::id());
         let path = std::env::temp_dir().join(name);
-        Self { path, ledger: Ledger::default(), hold: Hold::default() }
+        Self {
+            path,
+            ledger: Ledger::default(),
+            hold: Hold::default(),
+        }
     }
 
     pub fn url(&self) -> String {
@@ -192,14 +196,21 @@ impl World {
     /// One more instance, under a policy.
     pub async fn host_under(&self, model: ScriptedModel, policy: &str) -> Hosted<Desk> {
         let policies = vec![PolicySource::new("test.cedar", policy)];
-        self.builder(model).await.policies(policies).build().unwrap()
+        self.builder(model)
+            .await
+            .policies(policies)
+            .build()
+            .unwrap()
     }
 
     /// Changes rows by hand, as someone with access to the database could.
     pub async fn tamper(&self, sql: &str) {
         use sea_orm::{ConnectionTrait as _, Database};
         let database = Database::connect(self.url()).await.unwrap();
-        database.execute_unprepared("PRAGMA busy_timeout = 15000").await.unwrap();
+        database
+            .execute_unprepared("PRAGMA busy_timeout = 15000")
+            .await
+            .unwrap();
         let changed = database.execute_unprepared(sql).await.unwrap();
         assert!(changed.rows_affected() > 0, "`{sql}` changed nothing");
     }
@@ -291,7 +302,12 @@ pub fn approve(call: &PendingCall) -> Decision {
 
 /// A refusal of a call.
 pub fn decline(call: &PendingCall, reason: &str) -> Decision {
-    about(call, Verdict::Decline { reason: Some(reason.to_owned()) })
+    about(
+        call,
+        Verdict::Decline {
+            reason: Some(reason.to_owned()),
+        },
+    )
 }
 
 /// A run that has stopped at one call.

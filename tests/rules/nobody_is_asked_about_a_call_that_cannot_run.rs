@@ -24,18 +24,25 @@ async fn wrong_types_unknown_keys_and_duplicates_go_back_to_the_model_with_the_p
         (r#"{"to":"bob","cents":5"#, "JSON"),
         (r#"{"to":null,"cents":5}"#, "to"),
         ("[]", "object"),
-        ("", "JSON"),
+        // Some providers send nothing for an empty object.
+        ("", "to"),
         (r#"{"to":"bob","cents":5,"approved":true}"#, "approved"),
     ] {
         let text = refused(Reply::calls().call_raw("pay", arguments)).await;
-        assert!(text.starts_with("Invalid: ") && text.contains(named), "{arguments}: {text}");
+        assert!(
+            text.starts_with("Invalid: ") && text.contains(named),
+            "{arguments}: {text}"
+        );
     }
 }
 
 #[tokio::test]
 async fn an_unknown_tool_is_named_with_the_known_ones() {
     let text = refused(Reply::calls().call("pay_all", &json!({}))).await;
-    assert!(text.contains("`pay_all`") && text.contains("`pay`"), "{text}");
+    assert!(
+        text.contains("`pay_all`") && text.contains("`pay`"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -50,6 +57,9 @@ async fn what_the_policy_denies_is_denied_without_asking() {
     "#;
     let desk = world.host_under(pays("eve", 5), policy).await;
     let text = finished(desk.generate(Input::new(alice(), "go")).await.unwrap());
-    assert!(text.starts_with("Denied: denied: policy `never-eve`"), "{text}");
+    assert!(
+        text.starts_with("Denied: denied: policy `never-eve`"),
+        "{text}"
+    );
     assert!(text.contains("she is on the list"), "{text}");
 }

@@ -31,9 +31,7 @@ async fn a_predicate_decides_and_one_that_is_gone_means_approval() {
             .call("balance", &json!({"of": "secret"}))
     };
     let desk = world.host(calls(reply())).await;
-    let predicate = RequireApproval::when(|call| {
-        Ok(call.arguments["of"] == "secret")
-    });
+    let predicate = RequireApproval::when(|call| Ok(call.arguments["of"] == "secret"));
     let input = Input::new(alice(), "go").require_approval(predicate);
     let run = suspended(desk.generate(input).await.unwrap()).run;
     assert_eq!(world.ledger.effects(), ["balance public"]);
@@ -43,19 +41,27 @@ async fn a_predicate_decides_and_one_that_is_gone_means_approval() {
     let desk = world.host(calls(looks())).await;
     suspended(desk.resume_and_wait(&run).await.unwrap());
     let call = the_one(&desk, &run).await;
-    assert!(call.reasons[0].to_string().contains("not available"), "{:?}", call.reasons);
+    assert!(
+        call.reasons[0].to_string().contains("not available"),
+        "{:?}",
+        call.reasons
+    );
 }
 
 #[tokio::test]
 async fn the_step_budget_counts_over_suspensions() {
     let world = World::new();
-    let desk = world.host(pays("bob", 5).reply(looks()).reply(looks())).await;
+    let desk = world
+        .host(pays("bob", 5).reply(looks()).reply(looks()))
+        .await;
     let input = Input::new(alice(), "go").max_steps(2);
     let run = suspended(desk.generate(input).await.unwrap()).run;
     let call = the_one(&desk, &run).await;
     desk.decide(&fiona(), approve(&call)).await.unwrap();
     let outcome = desk.resume_and_wait(&run).await.unwrap();
-    let Outcome::Finished { reason, .. } = outcome else { panic!("not finished") };
+    let Outcome::Finished { reason, .. } = outcome else {
+        panic!("not finished")
+    };
     assert_eq!(reason, FinishReason::StepLimit);
     assert_eq!(world.ledger.effects(), ["pay bob 5", "balance a"]);
 }

@@ -1,4 +1,7 @@
-use agentkit::{prelude::*, run::{DecideError, RunError}};
+use agentkit::{
+    prelude::*,
+    run::{DecideError, RunError},
+};
 
 use crate::desk::*;
 
@@ -9,13 +12,19 @@ async fn another_agent_and_another_tenant_find_no_such_call() {
     let (run, call) = stopped(&desk).await;
     let other: Hosted<Other> = world.builder(echo()).await.build().unwrap();
     let error = other.decide(&fiona(), approve(&call)).await.unwrap_err();
-    assert!(matches!(error, DecideError::UnknownCall { .. }), "{error:?}");
+    assert!(
+        matches!(error, DecideError::UnknownCall { .. }),
+        "{error:?}"
+    );
     assert_eq!(error.http_status(), 404);
     let error = other.resume(&run).await.err().unwrap();
     assert!(matches!(error, RunError::UnknownRun { .. }), "{error:?}");
     let stranger = fiona().tenant("elsewhere");
     let error = desk.decide(&stranger, approve(&call)).await.unwrap_err();
-    assert!(matches!(error, DecideError::UnknownCall { .. }), "{error:?}");
+    assert!(
+        matches!(error, DecideError::UnknownCall { .. }),
+        "{error:?}"
+    );
     assert_eq!(the_one(&desk, &run).await, call);
 }
 
@@ -27,7 +36,10 @@ async fn a_call_of_another_run_is_none_of_this_run() {
     let mut decision = approve(&call);
     decision.run = agentkit::call::RunId::new();
     let error = desk.decide(&fiona(), decision).await.unwrap_err();
-    assert!(matches!(error, DecideError::UnknownCall { .. }), "{error:?}");
+    assert!(
+        matches!(error, DecideError::UnknownCall { .. }),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

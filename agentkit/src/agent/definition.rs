@@ -141,7 +141,7 @@ impl AgentDefinition {
     /// # Errors
     ///
     /// Everything that is wrong with the policies.
-    pub fn check_policies(&self) -> Result<(), impl fmt::Debug> {
+    pub fn check_policies(&self) -> Result<(), impl fmt::Debug + use<>> {
         self.policy_engine().map(drop).map_err(PolicyFault)
     }
 }

@@ -175,8 +175,10 @@ impl FieldHasher {
 
 /// What precedes the bytes of a present field of `len` bytes; keyed digests use it too.
 pub(super) fn field_prefix(len: usize) -> [u8; 9] {
-    let [a, b, c, d, e, f, g, h] = (len as u64).to_be_bytes();
-    [1, a, b, c, d, e, f, g, h]
+    let mut prefix = [1; 9];
+    let (_, length) = prefix.split_at_mut(1);
+    length.copy_from_slice(&(len as u64).to_be_bytes());
+    prefix
 }
 
 #[cfg(test)]

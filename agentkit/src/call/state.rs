@@ -117,10 +117,8 @@ impl CallState {
             (Self::Proposed | Self::AwaitingApproval, E::Decline) => Self::Declined,
             // Put before people, or put before them again under new facts: a new nonce, and no
             // earlier vote counts.
-            (Self::Proposed | Self::Ready | Self::Approved | Self::AwaitingApproval, E::Ask) => {
-                Self::AwaitingApproval
-            }
-            (Self::AwaitingApproval, E::Vote) => Self::AwaitingApproval,
+            (Self::Proposed | Self::Ready | Self::Approved | Self::AwaitingApproval, E::Ask)
+            | (Self::AwaitingApproval, E::Vote) => Self::AwaitingApproval,
             (Self::AwaitingApproval, E::Approve) => Self::Approved,
             // An amendment that the policy lets run on its own.
             (Self::AwaitingApproval, E::Amend) => Self::Ready,

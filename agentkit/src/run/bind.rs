@@ -14,6 +14,14 @@ use crate::{
     tool::DynTool,
 };
 
+/// Who asks the gate: a run, on whose behalf, under which option of its own.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) run: &'a RunRecord,
+    pub(super) requester: &'a User,
+    pub(super) option: &'a RequireApproval,
+}
+
 /// What the gate said of a call, with the decision of the policy behind it.
 pub(super) struct Judged {
     pub(super) gated: Gated,
@@ -28,12 +36,15 @@ impl Runtime {
         &self,
         tool: &dyn DynTool,
         arguments: &Canonical,
-        run: &RunRecord,
-        requester: &User,
-        option: &RequireApproval,
+        asking: Asking<'_>,
         step: u32,
         now: Timestamp,
     ) -> Result<Judged, StoreError> {
+        let Asking {
+            run,
+            requester,
+            option,
+        } = asking;
         let name = tool.spec().name.as_str();
         let value = value_of(arguments, name)?;
         let policy = self.policy();

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use agentkit_policy::{Approvals, Call, User};
 
 use super::{
-    DecideError, Runtime,
-    bind::{recompute, value_of},
+    DecideError, RunOptions, Runtime,
+    bind::{Asking, recompute, value_of},
     execute::expired,
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
         Verdict,
     },
     call::{CallEvent, CallState, Canonical, Principal},
-    gate::{Gated, RequireApproval},
+    gate::Gated,
     journal::{Event, content_digest},
     store::{CallChange, Facts, NewDecision, StoreError},
 };
@@ -139,7 +139,6 @@ impl Asked<'_> {
             };
             return Ok(Resolved::Change(Box::new(expired(self.facts)), Err(error)));
         }
-        self.check_permission(waiting, kind)?;
         let mine = self
             .facts
             .current()
@@ -155,6 +154,7 @@ impl Asked<'_> {
                 Err(self.already(recorded))
             };
         }
+        self.check_permission(waiting, kind)?;
         self.change(decision)
     }
 
@@ -361,20 +361,17 @@ impl Asked<'_> {
             .settle(arguments.as_str())
             .map_err(DecideError::DoesNotFit)?;
         // Whoever decides does not have the run's predicate: it means approval.
-        let option = if call.gate.demanded > 0 {
-            RequireApproval::On
-        } else {
-            RequireApproval::Off
-        };
-        let judged = self.runtime.judge(
-            tool.as_ref(),
-            &settled,
+        let option = RunOptions::from_stored(&run.options)
+            .map_err(|error| StoreError::corrupt("options", run.id.as_str(), error))?
+            .require_approval;
+        let asking = Asking {
             run,
-            self.requester,
-            &option,
-            call.step,
-            *now,
-        )?;
+            requester: self.requester,
+            option: &option,
+        };
+        let judged = self
+            .runtime
+            .judge(tool.as_ref(), &settled, asking, call.step, *now)?;
         if let Gated::Deny { why } = &judged.gated {
             return Err(DecideError::NotAllowed {
                 approver: self.by.id.clone(),

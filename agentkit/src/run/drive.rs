@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
 use super::{
     Ending, FinishReason, Input, RunError, RunEvent, RunOptions, Running, Runtime, StartError,
-    history::history, lease::Heartbeat, stream::Listener,
+    bind::Asking, history::history, lease::Heartbeat, stream::Listener,
 };
 use crate::{
     approval::PendingCall,
@@ -218,6 +218,16 @@ impl Runtime {
 }
 
 impl Work {
+    /// The run before the gate.
+    pub(super) fn asking<'a>(&'a self, run: &'a RunRecord) -> Asking<'a> {
+        let option = &self.options.require_approval;
+        Asking {
+            run,
+            requester: &self.requester,
+            option,
+        }
+    }
+
     async fn drive(&mut self) -> Result<Ending, Failure> {
         self.recover().await?;
         self.void_stale().await?;

@@ -19,6 +19,14 @@ use crate::{
     tool::{DynTool, Flow, RunContext, ToolContext},
 };
 
+/// The approvals on which a call may be released.
+struct Approved {
+    occasion: ApprovedOccasion,
+    /// Recomputed from the stored bytes.
+    fingerprint: Fingerprint,
+    approvals: Approvals,
+}
+
 impl Work {
     /// Releases a call that is ready or approved, runs it, and records its outcome.
     pub(super) async fn run_call(&self, call: &CallId) -> Result<(), Failure> {
@@ -155,13 +163,17 @@ impl Work {
             return Ok(stop(facts, CallEvent::Deny, why.to_owned()));
         }
         let occasion = match call.state {
-            CallState::Approved => call.nonce.zip(call.requested_at),
-            _ => call
-                .gate
-                .approved
-                .map(|occasion| (occasion.nonce, occasion.requested_at)),
+            CallState::Approved => {
+                call.nonce
+                    .zip(call.requested_at)
+                    .map(|(nonce, requested_at)| ApprovedOccasion {
+                        nonce,
+                        requested_at,
+                    })
+            }
+            _ => call.gate.approved,
         };
-        let Some((nonce, requested_at)) = occasion else {
+        let Some(occasion) = occasion else {
             return self.release_unattended(facts, tool.as_ref(), arguments);
         };
         if call.state == CallState::Approved && call.expires_at.is_none_or(|until| until <= *now) {
@@ -184,28 +196,60 @@ impl Work {
                 "the policy for this tool changed",
             );
         }
-        let Some(fingerprint) = recompute(run, call, &nonce) else {
+        let Some(fingerprint) = recompute(run, call, &occasion.nonce) else {
             return Ok(stop(
                 facts,
                 CallEvent::Deny,
                 "the stored call is incomplete".to_owned(),
             ));
         };
-        let mut approvals = Approvals::requested_at(requested_at.as_micros());
-        approvals.demanded_quorum = (call.gate.demanded > 0).then_some(call.gate.demanded);
+        let approvals = self.approvals(facts, standings, occasion, fingerprint);
+        let approved = Approved {
+            occasion,
+            fingerprint,
+            approvals,
+        };
+        self.release_approved(facts, tool.as_ref(), arguments, &approved)
+    }
+
+    /// The approvals of an occasion that count: given for this very fingerprint, by people who
+    /// still stand as they did.
+    fn approvals(
+        &self,
+        facts: &Facts,
+        standings: &HashMap<String, Standing>,
+        occasion: ApprovedOccasion,
+        fingerprint: Fingerprint,
+    ) -> Approvals {
+        let demanded = facts.call.gate.demanded;
+        let mut approvals = Approvals::requested_at(occasion.requested_at.as_micros());
+        approvals.demanded_quorum = (demanded > 0).then_some(demanded);
         approvals.approvers = facts
             .decisions
             .iter()
-            .filter(|stored| stored.nonce == nonce)
+            .filter(|stored| stored.nonce == occasion.nonce)
             .filter(|stored| stored.decision.kind == DecisionKind::Approve)
             // A vote counts for what the approver saw and for nothing else.
             .filter(|stored| stored.decision.fingerprint == fingerprint)
             .filter_map(|stored| {
                 let standing = standings.get(&stored.approver.id);
                 self.runtime
-                    .user(&stored.approver, standing, stored.decision.at, *now)
+                    .user(&stored.approver, standing, stored.decision.at, facts.now)
             })
             .collect();
+        approvals
+    }
+
+    /// Release of a call that people approved: the policy is asked again with their approvals.
+    fn release_approved(
+        &self,
+        facts: &Facts,
+        tool: &dyn DynTool,
+        arguments: &Canonical,
+        approved: &Approved,
+    ) -> Result<CallChange, StoreError> {
+        let Facts { run, call, now, .. } = facts;
+        let policy = self.runtime.policy();
         let value = value_of(arguments, call.id.as_str())?;
         let question = Call {
             tool: &call.tool,
@@ -216,7 +260,7 @@ impl Work {
             step: call.step,
             now: now.as_micros(),
         };
-        let release = policy.release(&question, &approvals);
+        let release = policy.release(&question, &approved.approvals);
         match release.verdict {
             PolicyVerdict::Run => {
                 let policies = release
@@ -224,12 +268,9 @@ impl Work {
                     .iter()
                     .map(|policy| policy.id.clone())
                     .collect();
-                let mut change = self.start(facts, fingerprint, release.counted, policies);
+                let mut change = self.start(facts, approved.fingerprint, release.counted, policies);
                 let mut gate = call.gate.clone();
-                gate.approved = Some(ApprovedOccasion {
-                    nonce,
-                    requested_at,
-                });
+                gate.approved = Some(approved.occasion);
                 change.gate = Some(gate);
                 Ok(change)
             }
@@ -244,7 +285,7 @@ impl Work {
                 } else {
                     format!("approvals no longer count ({})", refused.join("; "))
                 };
-                self.ask_anew(facts, tool.as_ref(), arguments, &what)
+                self.ask_anew(facts, tool, arguments, &what)
             }
             PolicyVerdict::Deny => {
                 let decision = policy.decide(&question);
@@ -261,16 +302,10 @@ impl Work {
         arguments: &Canonical,
     ) -> Result<CallChange, StoreError> {
         let Facts { run, call, now, .. } = facts;
-        let option = &self.options.require_approval;
-        let judged = self.runtime.judge(
-            tool,
-            arguments,
-            run,
-            &self.requester,
-            option,
-            call.step,
-            *now,
-        )?;
+        let asking = self.asking(run);
+        let judged = self
+            .runtime
+            .judge(tool, arguments, asking, call.step, *now)?;
         match &judged.gated {
             Gated::Allow => {
                 // Nobody saw a fingerprint; the journal still names the bytes that run.
@@ -312,16 +347,10 @@ impl Work {
         what: &str,
     ) -> Result<CallChange, StoreError> {
         let Facts { run, call, now, .. } = facts;
-        let option = &self.options.require_approval;
-        let mut judged = self.runtime.judge(
-            tool,
-            arguments,
-            run,
-            &self.requester,
-            option,
-            call.step,
-            *now,
-        )?;
+        let asking = self.asking(run);
+        let mut judged = self
+            .runtime
+            .judge(tool, arguments, asking, call.step, *now)?;
         match &mut judged.gated {
             Gated::Deny { why } => return Ok(stop(facts, CallEvent::Deny, why.clone())),
             // It was approved on other grounds: where it could run alone now, people still decide.

@@ -35,9 +35,9 @@ pub(super) fn history(
 fn result(call: &CallRecord) -> ToolResultPart {
     let content = call.outcome.clone().unwrap_or_default();
     let content = match (&call.gate.amended_by, &call.arguments) {
-        (Some(amender), Some(arguments)) if call.state != CallState::Declined => format!(
-            "note: `{amender}` amended the arguments; the call ran with {arguments}\n{content}"
-        ),
+        (Some(amender), Some(arguments)) if call.state != CallState::Declined => {
+            format!("{content}\nnote: `{amender}` amended the arguments; what ran is {arguments}")
+        }
         _ => content,
     };
     ToolResultPart {

@@ -99,15 +99,7 @@ impl Work {
             Ok(arguments) => arguments,
             Err(error) => return Ok(self.refused(id, call, error.to_string())),
         };
-        let judged = runtime.judge(
-            tool.as_ref(),
-            &arguments,
-            &self.run,
-            &self.requester,
-            &self.options.require_approval,
-            step,
-            now,
-        )?;
+        let judged = runtime.judge(tool.as_ref(), &arguments, self.asking(&self.run), step, now)?;
         let binding = runtime.bind(tool.as_ref(), &id, arguments, &self.run, &judged)?;
         let declined_before = self.calls.iter().any(|earlier| {
             earlier.state == CallState::Declined && earlier.action == Some(binding.action)

@@ -1,4 +1,8 @@
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use agentkit_policy::{PolicyEngine, PolicySet, User};
 
@@ -25,8 +29,8 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            approval_ttl: Duration::from_secs(24 * 60 * 60),
-            claims_age: Duration::from_secs(60 * 60),
+            approval_ttl: Duration::from_hours(24),
+            claims_age: Duration::from_hours(1),
             lease: Duration::from_secs(30),
         }
     }
@@ -84,7 +88,7 @@ impl Runtime {
                     .await
             })
             .await
-            .map(|_| ())
+            .map(|&()| ())
     }
 
     /// A person as policies see one: with the roles that the directory knows, or, where there is
@@ -118,7 +122,7 @@ impl Runtime {
             Ok(Standing::Known { roles }) => roles,
             Ok(Standing::AsClaimed) => requester.roles.clone(),
             // Fail closed: someone without any role.
-            Ok(Standing::Unknown) | Err(_) => Default::default(),
+            Ok(Standing::Unknown) | Err(_) => BTreeSet::new(),
         };
         user(requester, roles)
     }
@@ -128,7 +132,7 @@ impl Runtime {
     }
 }
 
-fn user(person: &Principal, roles: std::collections::BTreeSet<String>) -> User {
+fn user(person: &Principal, roles: BTreeSet<String>) -> User {
     let mut user =
         User::new(person.id.clone()).attribute("authenticated_by", person.authenticated_by.clone());
     if let Some(tenant) = &person.tenant {

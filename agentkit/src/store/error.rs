@@ -86,7 +86,7 @@ impl StoreError {
         move |source| Self::Database { doing, source }
     }
 
-    pub(crate) fn corrupt(what: &'static str, id: &str, why: impl ToString) -> Self {
+    pub(crate) fn corrupt(what: &'static str, id: &str, why: impl std::fmt::Display) -> Self {
         Self::Corrupt {
             what,
             id: id.to_owned(),

@@ -94,7 +94,7 @@ fn key(columns: &[&str]) -> IndexCreateStatement {
     for column in columns {
         key.col(Alias::new(*column));
     }
-    key.to_owned()
+    key
 }
 
 #[async_trait::async_trait]

@@ -57,8 +57,9 @@ pub(super) fn head(row: &runs::Model) -> Result<ChainHead, StoreError> {
 
 pub(super) fn run(row: &runs::Model) -> Result<RunRecord, StoreError> {
     let id = row.id.as_str();
-    let corrupt =
-        |what| move |error: &dyn ToString| StoreError::corrupt(what, id, error.to_string());
+    let corrupt = |what| {
+        move |error: &dyn std::fmt::Display| StoreError::corrupt(what, id, error.to_string())
+    };
     if row.format > FORMAT {
         return Err(StoreError::Newer {
             found: format!("run format {}", row.format),
@@ -84,8 +85,9 @@ pub(super) fn run(row: &runs::Model) -> Result<RunRecord, StoreError> {
 
 pub(super) fn call(row: &calls::Model) -> Result<CallRecord, StoreError> {
     let id = row.id.as_str();
-    let corrupt =
-        |what| move |error: &dyn ToString| StoreError::corrupt(what, id, error.to_string());
+    let corrupt = |what| {
+        move |error: &dyn std::fmt::Display| StoreError::corrupt(what, id, error.to_string())
+    };
     let nonce = row
         .nonce
         .as_ref()

@@ -18,7 +18,7 @@ pub struct ContextType {
 
 impl ContextType {
     /// The context type `C`.
-    pub fn of<C: Any + Send + Sync>() -> Self {
+    pub fn of<C: Any>() -> Self {
         Self {
             name: type_name::<C>(),
             id: TypeId::of::<C>(),

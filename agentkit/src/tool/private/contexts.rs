@@ -42,9 +42,7 @@ impl<T: Any + Send + Sync> SharedContext<T> for &ContextProbe<Arc<T>> {
 /// A context that the tool gets a copy of.
 pub trait ClonedContext<T> {
     /// The type under which the application lends it.
-    fn context_type(&self) -> ContextType
-    where
-        T: CloneableContext;
+    fn context_type(&self) -> ContextType;
 
     /// A copy of the context.
     ///
@@ -56,11 +54,8 @@ pub trait ClonedContext<T> {
         T: CloneableContext;
 }
 
-impl<T> ClonedContext<T> for ContextProbe<T> {
-    fn context_type(&self) -> ContextType
-    where
-        T: CloneableContext,
-    {
+impl<T: 'static> ClonedContext<T> for ContextProbe<T> {
+    fn context_type(&self) -> ContextType {
         ContextType::of::<T>()
     }
 

@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 pub use schemars;
 use schemars::JsonSchema;
 pub use serde;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 pub use serde_json;
 use serde_json::Value;
 
@@ -24,23 +24,6 @@ use crate::call::{Canonical, CanonicalError};
 /// What [`Tool::run`] comes back with.
 pub type Returned<S> = Result<Flow<Value, S>, ToolError>;
 
-/// A type that can be an argument of a tool. The fields of argument structs go through
-/// [`Itself`](Self::Itself), so that a type that cannot is reported once and in these words.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be an argument of a tool",
-    label = "not an argument that a model can send",
-    note = "an argument needs `#[derive(serde::Serialize, serde::Deserialize, \
-            schemars::JsonSchema)]`; what the application provides is marked `#[ctx]` instead"
-)]
-pub trait ToolArgument {
-    /// The type itself.
-    type Itself;
-}
-
-impl<T: Serialize + DeserializeOwned + JsonSchema + Send> ToolArgument for T {
-    type Itself = T;
-}
-
 /// The schema of what a model may send.
 pub fn input_schema<T: JsonSchema>() -> Value {
     schema::arguments(schema::accepted::<T>())
@@ -51,10 +34,10 @@ pub fn policy_schema<T: JsonSchema>() -> Value {
     schema::arguments(schema::produced::<T>())
 }
 
-/// The specification of a tool with these arguments.
-pub fn spec<Args: JsonSchema>(name: &str, description: String) -> ToolSpec {
-    let mut spec = ToolSpec::new(name, description, input_schema::<Args>());
-    spec.policy_schema = policy_schema::<Args>();
+/// The beginning of a specification: name, description and schemas.
+pub fn spec<T: Tool>(description: String) -> ToolSpec {
+    let mut spec = ToolSpec::new(T::NAME, description, input_schema::<T::Args>());
+    spec.policy_schema = policy_schema::<T::Args>();
     spec
 }
 

@@ -16,6 +16,17 @@ use super::{
 /// Carries the value that a tool's function returned.
 pub struct ValueProbe<'a, T>(pub &'a T);
 
+/// The type that the tool is declared to suspend with.
+pub struct Declared<D>(PhantomData<fn() -> D>);
+
+impl<D> Declared<D> {
+    /// The type `D`.
+    #[expect(clippy::new_without_default, reason = "only expansions make one")]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
 /// Picks the form `Result<Flow<T, S>, E>`.
 pub trait ShapeOfFallibleFlow {
     /// The form.
@@ -71,14 +82,19 @@ impl FallibleFlow {
     /// # Errors
     ///
     /// Those of the tool, and results that cannot be put as JSON.
-    pub fn settle<T, S, D, E, F>(self, value: Result<Flow<T, S>, E>, failure: F) -> Returned<D>
+    pub fn settle<T, S, D, E, F>(
+        self,
+        value: Result<Flow<T, S>, E>,
+        failure: F,
+        declared: Declared<D>,
+    ) -> Returned<D>
     where
         T: ToolOutput,
         S: SuspendsWith<D>,
         F: Converts<E>,
     {
         match value {
-            Ok(flow) => Flowing.settle(flow, failure),
+            Ok(flow) => Flowing.settle(flow, failure, declared),
             Err(error) => Err(failure.convert(error)),
         }
     }
@@ -90,7 +106,7 @@ impl Fallible {
     /// # Errors
     ///
     /// Those of the tool, and results that cannot be put as JSON.
-    pub fn settle<T, D, E, F>(self, value: Result<T, E>, failure: F) -> Returned<D>
+    pub fn settle<T, D, E, F>(self, value: Result<T, E>, failure: F, _: Declared<D>) -> Returned<D>
     where
         T: ToolOutput,
         F: Converts<E>,
@@ -108,7 +124,7 @@ impl Flowing {
     /// # Errors
     ///
     /// When the result cannot be put as JSON.
-    pub fn settle<T, S, D, F>(self, value: Flow<T, S>, _: F) -> Returned<D>
+    pub fn settle<T, S, D, F>(self, value: Flow<T, S>, _: F, _: Declared<D>) -> Returned<D>
     where
         T: ToolOutput,
         S: SuspendsWith<D>,
@@ -127,7 +143,7 @@ impl Plain {
     ///
     /// When the result cannot be put as JSON.
     #[expect(clippy::needless_pass_by_value, reason = "all forms are called alike")]
-    pub fn settle<T: ToolOutput, D, F>(self, value: T, _: F) -> Returned<D> {
+    pub fn settle<T: ToolOutput, D, F>(self, value: T, _: F, _: Declared<D>) -> Returned<D> {
         json(&value).map(Flow::Done)
     }
 }
