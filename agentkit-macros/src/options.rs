@@ -169,7 +169,7 @@ impl Entry {
             Err(_) => {
                 problems.add(
                     value,
-                    &format!("`{}` takes {expected}", self.key),
+                    &format!("`{}` is no value for `{}`", value.to_string(), self.key),
                     &format!("write `{} = {expected}`", self.key),
                 );
                 None

@@ -179,6 +179,13 @@ fn resume_set(agent: &Agent) -> TokenStream {
     };
     quote! {
         #[automatically_derived]
+        impl ::core::fmt::Debug for #resume {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.write_str(#root::__private::ResumeSet::tool(self))
+            }
+        }
+
+        #[automatically_derived]
         impl #root::__private::ResumeSet for #resume {
             fn decode(
                 #tool: &::core::primitive::str,

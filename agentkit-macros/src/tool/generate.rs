@@ -104,19 +104,27 @@ fn local(name: &str, index: usize) -> Ident {
 }
 
 /// The type of the field for an argument.
-///
-/// It goes through a trait, so that a type that cannot be an argument is one error, in the words
-/// of that trait.
 fn field_type(tool: &Tool, argument: &Argument) -> TokenStream {
     let (root, ty) = (&tool.root, &argument.ty);
-    let span = ty.span();
-    let path = quote_spanned!(span=> #root::__private);
     if argument.borrowed {
-        let owned = quote_spanned!(span=> <#ty as #path::ToOwned>::Owned);
-        quote_spanned!(span=> <#owned as #path::ToolArgument>::Itself)
+        quote_spanned!(ty.span()=> <#ty as #root::__private::ToOwned>::Owned)
     } else {
-        quote_spanned!(span=> <#ty as #path::ToolArgument>::Itself)
+        ty.to_token_stream()
     }
+}
+
+/// Bounds for the derives, each as a literal: every field's type has the trait.
+///
+/// A bound that does not hold would be an error by itself; a lifetime (an unused one will do) puts that off
+/// until the arguments are used, which the tool's implementation does once. So a type that cannot
+/// be an argument is one error for each trait that it lacks, and none inside of the derives.
+fn bounds(tool: &Tool, aliases: &[Ident], binder: &str, bound: &str) -> syn::LitStr {
+    let path = tool.root.to_string().replace(' ', "");
+    let text: Vec<String> = aliases
+        .iter()
+        .map(|alias| format!("{binder}{alias}: {path}::__private::{bound}"))
+        .collect();
+    syn::LitStr::new(&text.join(", "), Span::call_site())
 }
 
 fn arguments(tool: &Tool) -> TokenStream {
@@ -127,9 +135,17 @@ fn arguments(tool: &Tool) -> TokenStream {
         .replace(' ', "");
     let mut definitions = TokenStream::new();
     let mut defaults = TokenStream::new();
+    let mut aliases = Vec::new();
     for (index, (parameter, argument, _)) in fields(tool).enumerate() {
         let conditions = &parameter.conditions;
-        let ty = field_type(tool, argument);
+        let mut ty = field_type(tool, argument);
+        // What is there under conditions cannot be bounded: a literal has no conditions.
+        if conditions.is_empty() {
+            let alias = format_ident!("__AgentkitField{index}", span = argument.ty.span());
+            defaults.extend(quote!(type #alias = #ty;));
+            ty = alias.to_token_stream();
+            aliases.push(alias);
+        }
         let (field, forwarded) = (&argument.field, &argument.forwarded);
         let rename = argument.rename.iter();
         let description = description(tool, argument);
@@ -158,6 +174,9 @@ fn arguments(tool: &Tool) -> TokenStream {
             pub #field: #ty,
         });
     }
+    let serialize = bounds(tool, &aliases, "for<'agentkit> ", "serde::Serialize");
+    let deserialize = bounds(tool, &aliases, "", "serde::Deserialize<'de>");
+    let schema = bounds(tool, &aliases, "for<'agentkit> ", "schemars::JsonSchema");
     let doc = format!("The arguments of the tool `{}`.", tool.name);
     quote! {
         #defaults
@@ -167,8 +186,8 @@ fn arguments(tool: &Tool) -> TokenStream {
             #root::__private::serde::Deserialize,
             #root::__private::schemars::JsonSchema,
         )]
-        #[serde(crate = #serde_path)]
-        #[schemars(crate = #schemars_path)]
+        #[serde(crate = #serde_path, bound(serialize = #serialize, deserialize = #deserialize))]
+        #[schemars(crate = #schemars_path, bound = #schema)]
         #[allow(non_camel_case_types)]
         pub struct #args_name { #definitions }
     }
@@ -216,12 +235,20 @@ fn implementation(tool: &Tool) -> TokenStream {
     };
     let spec = spec(tool);
     let run = run(tool);
+    // Where a type cannot be an argument, this is what the errors point to: the only argument,
+    // or else the function, since a wrong argument would mislead.
+    let mut args = args_name.clone();
+    let mut arguments = fields(tool);
+    args.set_span(match (arguments.next(), arguments.next()) {
+        (Some((_, only, _)), None) => only.ty.span(),
+        _ => tool.function.span(),
+    });
     quote! {
         #[automatically_derived]
         #[allow(deprecated)]
         impl #root::__private::Tool for #type_name {
             const NAME: &'static ::core::primitive::str = #name;
-            type Args = #args_name;
+            type Args = #args;
             type Output = #output;
             type Suspend = #suspend;
             type Resume = #resume;
@@ -290,7 +317,7 @@ fn spec(tool: &Tool) -> TokenStream {
     }
     quote! {
         fn spec() -> #root::__private::ToolSpec {
-            let mut #spec = #root::__private::spec::<Self::Args>(#name, #description);
+            let mut #spec = #root::__private::spec::<Self>(#description);
             #spec.source = ::core::option::Option::Some(#source);
             #rest
             #spec
@@ -374,7 +401,9 @@ fn run(tool: &Tool) -> TokenStream {
     let awaited = tool.is_async.then(|| quote!(.await));
     let settle = settle(tool, &output);
     // The one place at which the future must be `Send` is the name of the function.
-    let head = quote_spanned!(function.span().resolved_at(Span::mixed_site())=> async fn run);
+    let span = function.span();
+    let head = quote_spanned!(span=> async fn run);
+    let returned = quote_spanned!(span=> #root::__private::Returned<Self::Suspend>);
     let bind = if matches!(tool.output, Output::Unit) {
         quote! {
             #function(#(#passed),*)#awaited;
@@ -387,7 +416,7 @@ fn run(tool: &Tool) -> TokenStream {
         #head(
             #args_name { #(#bindings)* }: Self::Args,
             #cx_pattern: #root::__private::ToolContext,
-        ) -> #root::__private::Returned<Self::Suspend> {
+        ) -> #returned {
             #before
             #bind
             #settle
@@ -429,7 +458,7 @@ fn settle(tool: &Tool, output: &Ident) -> TokenStream {
                 ShapeOfPlain as _,
             };
             (
-                (&&&&#root::__private::returned::ValueProbe(&#value)).shape(),
+                (&&&&#root::__private::returned::ValueProbe(&#value)).shape::<Self::Suspend>(),
                 (&&&#root::__private::returned::ValueProbe(&#value)).failure(),
             )
         };

@@ -16,46 +16,35 @@ use super::{
 /// Carries the value that a tool's function returned.
 pub struct ValueProbe<'a, T>(pub &'a T);
 
-/// The type that the tool is declared to suspend with.
-pub struct Declared<D>(PhantomData<fn() -> D>);
-
-impl<D> Declared<D> {
-    /// The type `D`.
-    #[expect(clippy::new_without_default, reason = "only expansions make one")]
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
-}
-
 /// Picks the form `Result<Flow<T, S>, E>`.
 pub trait ShapeOfFallibleFlow {
-    /// The form.
-    fn shape(&self) -> FallibleFlow {
-        FallibleFlow
+    /// The form, of a tool that is declared to suspend with `D`.
+    fn shape<D>(&self) -> FallibleFlow<D> {
+        FallibleFlow(PhantomData)
     }
 }
 
 /// Picks the form `Result<T, E>`.
 pub trait ShapeOfFallible {
-    /// The form.
-    fn shape(&self) -> Fallible {
-        Fallible
+    /// The form, of a tool that is declared to suspend with `D`.
+    fn shape<D>(&self) -> Fallible<D> {
+        Fallible(PhantomData)
     }
 }
 
 /// Picks the form `Flow<T, S>`.
 pub trait ShapeOfFlow {
-    /// The form.
-    fn shape(&self) -> Flowing {
-        Flowing
+    /// The form, of a tool that is declared to suspend with `D`.
+    fn shape<D>(&self) -> Flowing<D> {
+        Flowing(PhantomData)
     }
 }
 
 /// Picks the form of everything else.
 pub trait ShapeOfPlain {
-    /// The form.
-    fn shape(&self) -> Plain {
-        Plain
+    /// The form, of a tool that is declared to suspend with `D`.
+    fn shape<D>(&self) -> Plain<D> {
+        Plain(PhantomData)
     }
 }
 
@@ -65,48 +54,43 @@ impl<T, S> ShapeOfFlow for &ValueProbe<'_, Flow<T, S>> {}
 impl<T> ShapeOfPlain for ValueProbe<'_, T> {}
 
 /// `Result<Flow<T, S>, E>`.
-pub struct FallibleFlow;
+pub struct FallibleFlow<D>(PhantomData<fn() -> D>);
 
 /// `Result<T, E>`.
-pub struct Fallible;
+pub struct Fallible<D>(PhantomData<fn() -> D>);
 
 /// `Flow<T, S>`.
-pub struct Flowing;
+pub struct Flowing<D>(PhantomData<fn() -> D>);
 
 /// Anything else.
-pub struct Plain;
+pub struct Plain<D>(PhantomData<fn() -> D>);
 
-impl FallibleFlow {
+impl<D> FallibleFlow<D> {
     /// Makes the run machine's form of it.
     ///
     /// # Errors
     ///
     /// Those of the tool, and results that cannot be put as JSON.
-    pub fn settle<T, S, D, E, F>(
-        self,
-        value: Result<Flow<T, S>, E>,
-        failure: F,
-        declared: Declared<D>,
-    ) -> Returned<D>
+    pub fn settle<T, S, E, F>(self, value: Result<Flow<T, S>, E>, failure: F) -> Returned<D>
     where
         T: ToolOutput,
         S: SuspendsWith<D>,
         F: Converts<E>,
     {
         match value {
-            Ok(flow) => Flowing.settle(flow, failure, declared),
+            Ok(flow) => Flowing::<D>(PhantomData).settle(flow, failure),
             Err(error) => Err(failure.convert(error)),
         }
     }
 }
 
-impl Fallible {
+impl<D> Fallible<D> {
     /// Makes the run machine's form of it.
     ///
     /// # Errors
     ///
     /// Those of the tool, and results that cannot be put as JSON.
-    pub fn settle<T, D, E, F>(self, value: Result<T, E>, failure: F, _: Declared<D>) -> Returned<D>
+    pub fn settle<T, E, F>(self, value: Result<T, E>, failure: F) -> Returned<D>
     where
         T: ToolOutput,
         F: Converts<E>,
@@ -118,13 +102,13 @@ impl Fallible {
     }
 }
 
-impl Flowing {
+impl<D> Flowing<D> {
     /// Makes the run machine's form of it.
     ///
     /// # Errors
     ///
     /// When the result cannot be put as JSON.
-    pub fn settle<T, S, D, F>(self, value: Flow<T, S>, _: F, _: Declared<D>) -> Returned<D>
+    pub fn settle<T, S, F>(self, value: Flow<T, S>, _: F) -> Returned<D>
     where
         T: ToolOutput,
         S: SuspendsWith<D>,
@@ -136,14 +120,14 @@ impl Flowing {
     }
 }
 
-impl Plain {
+impl<D> Plain<D> {
     /// Makes the run machine's form of it.
     ///
     /// # Errors
     ///
     /// When the result cannot be put as JSON.
     #[expect(clippy::needless_pass_by_value, reason = "all forms are called alike")]
-    pub fn settle<T: ToolOutput, D, F>(self, value: T, _: F, _: Declared<D>) -> Returned<D> {
+    pub fn settle<T: ToolOutput, F>(self, value: T, _: F) -> Returned<D> {
         json(&value).map(Flow::Done)
     }
 }
