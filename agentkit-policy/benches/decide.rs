@@ -9,6 +9,7 @@
     reason = "benches may"
 )]
 
+use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -56,11 +57,12 @@ fn many(tools: usize, each: usize) -> (Vec<ToolDeclaration>, String) {
     let mut text = String::new();
     for tool in 0..tools {
         for policy in 0..each {
-            text.push_str(&format!(
+            let _ = writeln!(
+                text,
                 "@id(\"p{tool}-{policy}\") permit (principal in Role::\"r{policy}\", \
                  action == Action::\"t{tool}\", resource) \
-                 when {{ context.input.amount_cents < {policy} }};\n"
-            ));
+                 when {{ context.input.amount_cents < {policy} }};"
+            );
         }
     }
     (declared, text)

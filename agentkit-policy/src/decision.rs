@@ -156,7 +156,9 @@ pub struct ShadowDecision {
 pub enum Verdict {
     /// Run it now.
     Run,
-    /// The approvals do not suffice; with `quorum` different people they would.
+    /// The approvals do not suffice; with `quorum` different people they would. Where `quorum` is
+    /// not more than those counted, a new request is needed: the old one has aged, or a policy
+    /// wants other people.
     Wait {
         /// Number of distinct approvers that the call needs.
         quorum: u32,

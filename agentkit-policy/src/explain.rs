@@ -3,10 +3,15 @@
 use std::fmt;
 
 use cedar_policy::Expression;
-use cedar_policy::pst::{self, BinaryOp, Clause, Expr, PrincipalConstraint};
+use cedar_policy::pst::{self, BinaryOp, Clause, Expr, PrincipalConstraint, Template};
 use serde::{Deserialize, Serialize};
 
-use crate::decision::{Decision, Outcome, PolicyRef, Question};
+use crate::ask::Votes;
+use crate::call::{Approvals, Call, User};
+use crate::decision::{Decision, Effect, Outcome, PolicyRef, Question};
+use crate::set::{PolicySet, on_stack};
+use crate::shape::{arguments_digest, hex};
+use crate::slice::Slice;
 
 /// A decision with everything that led to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +109,7 @@ pub struct ApproverRule {
 }
 
 /// The principal of a policy in Cedar's words.
-pub(crate) fn principal_text(body: &pst::Template) -> String {
+fn principal_text(body: &Template) -> String {
     use pst::EntityOrSlot::Entity;
     match &body.principal {
         PrincipalConstraint::Eq(Entity(uid)) => format!("principal == {uid}"),
@@ -115,7 +120,7 @@ pub(crate) fn principal_text(body: &pst::Template) -> String {
     }
 }
 
-fn resource_text(body: &pst::Template) -> Option<String> {
+fn resource_text(body: &Template) -> Option<String> {
     use pst::EntityOrSlot::Entity;
     use pst::ResourceConstraint as Of;
     match &body.resource {
@@ -128,7 +133,7 @@ fn resource_text(body: &pst::Template) -> Option<String> {
 }
 
 /// What must hold for a policy to match, one text for each part that is joined by `&&`.
-pub(crate) fn conjuncts(body: &pst::Template) -> Vec<String> {
+pub(crate) fn conjuncts(body: &Template) -> Vec<String> {
     let mut parts = Vec::new();
     let principal = principal_text(body);
     if principal != "principal" {
@@ -158,8 +163,114 @@ fn split(expr: &Expr, parts: &mut Vec<String>) {
     }
 }
 
+impl PolicySet {
+    /// Decides a call and says why, down to the clause that kept the nearest permits from
+    /// matching. Slower than [`decide`](Self::decide); meant for people.
+    pub fn explain(&self, call: &Call<'_>) -> Explanation {
+        let decision = self.decide(call);
+        let by_default = decision.outcome == Outcome::Deny && decision.determining.is_empty();
+        let nearest = match self.slices.get(call.tool) {
+            Some(slice) if by_default => on_stack(slice, || self.nearest(slice, call)),
+            _ => Vec::new(),
+        };
+        Explanation {
+            tool: call.tool.to_owned(),
+            nearest,
+            arguments_sha256: arguments_digest(call.arguments),
+            policy_set: hex(&self.digest),
+            slice: self.slice_digest(call.tool).map(|digest| hex(&digest)),
+            decision,
+        }
+    }
+
+    /// Those among some people who may approve a call that has these approvals so far.
+    pub fn who_may_approve<'p>(
+        &self,
+        call: &Call<'_>,
+        people: &'p [User],
+        so_far: &Approvals,
+    ) -> Vec<&'p User> {
+        people
+            .iter()
+            .filter(|person| self.may_approve(call, person, so_far).permitted)
+            .collect()
+    }
+
+    /// The policies that let people approve calls of a tool, sorted by id, for a card that says
+    /// who could approve. Forbids may still exclude some of them.
+    pub fn approver_rules(&self, tool: &str) -> Vec<ApproverRule> {
+        let Some(slice) = self.slices.get(tool) else {
+            return Vec::new();
+        };
+        let asked = slice.asked(Question::Approve);
+        self.permits(&asked.policies)
+            .map(|(about, body)| ApproverRule {
+                policy: about.clone(),
+                who: principal_text(body),
+                conditional: !body.clauses().is_empty(),
+            })
+            .collect()
+    }
+
+    fn permits<'a>(
+        &'a self,
+        of: &'a cedar_policy::PolicySet,
+    ) -> impl Iterator<Item = (&'a PolicyRef, &'a Template)> {
+        self.policies
+            .iter()
+            .filter(|(id, held)| {
+                held.about.effect == Effect::Permit
+                    && of.policy(&cedar_policy::PolicyId::new(id)).is_some()
+            })
+            .map(|(_, held)| (&held.about, &held.body))
+    }
+
+    /// The permits that came nearest to match, of both questions that could let the call run.
+    fn nearest(&self, slice: &Slice, call: &Call<'_>) -> Vec<NearMiss> {
+        const SHOWN: usize = 3;
+        let Ok(mut prepared) = self.prepare(slice, call, &[]) else {
+            return Vec::new();
+        };
+        let Ok(approvers) = self.add_nobodies(&mut prepared) else {
+            return Vec::new();
+        };
+        let votes = Votes {
+            approvers: &approvers,
+            requested_at: call.now.div_euclid(1000),
+        };
+        let mut misses: Vec<(usize, NearMiss)> = Vec::new();
+        for (question, votes) in [
+            (Question::Unattended, None),
+            (Question::Approved, Some(votes)),
+        ] {
+            for (policy, body) in self.permits(&slice.asked(question).policies) {
+                let parts = conjuncts(body);
+                let holds = |clause: &_| prepared.holds(question, votes, clause);
+                if let Some((holds, fails, error)) = first_false(&parts, holds) {
+                    misses.push((
+                        parts.len() - holds.len(),
+                        NearMiss {
+                            policy: policy.clone(),
+                            question,
+                            holds,
+                            fails,
+                            error,
+                        },
+                    ));
+                }
+            }
+        }
+        misses.sort_by_key(|(missing, _)| *missing);
+        misses
+            .into_iter()
+            .take(SHOWN)
+            .map(|(_, miss)| miss)
+            .collect()
+    }
+}
+
 /// Evaluates the parts in order up to the first that does not hold.
-pub(crate) fn first_false(
+fn first_false(
     parts: &[String],
     mut holds: impl FnMut(&Expression) -> Result<bool, String>,
 ) -> Option<(Vec<String>, String, Option<String>)> {

@@ -9,13 +9,11 @@ use cedar_policy::pst::Template;
 use crate::ask::{Answer, Prepared, Votes, user_uid};
 use crate::call::{Approvals, Call, User};
 use crate::decision::{
-    Decision, Effect, EvaluationError, Outcome, Permission, PolicyRef, Question, RefusedVote,
-    Release, ShadowDecision, Verdict,
+    Decision, EvaluationError, Outcome, Permission, PolicyRef, RefusedVote, Release,
+    ShadowDecision, Verdict,
 };
 use crate::declaration::Settings;
-use crate::explain::{ApproverRule, Explanation, NearMiss, conjuncts, first_false, principal_text};
 use crate::load_error::Finding;
-use crate::shape::{arguments_digest, hex};
 use crate::slice::Slice;
 
 /// A loaded, validated and sliced set of policies; immutable.
@@ -145,110 +143,6 @@ impl PolicySet {
         })
     }
 
-    /// Decides a call and says why, down to the clause that kept the nearest permits from
-    /// matching. Slower than [`decide`](Self::decide); meant for people.
-    pub fn explain(&self, call: &Call<'_>) -> Explanation {
-        let decision = self.decide(call);
-        let by_default = decision.outcome == Outcome::Deny && decision.determining.is_empty();
-        let nearest = match self.slices.get(call.tool) {
-            Some(slice) if by_default => on_stack(slice, || self.nearest(slice, call)),
-            _ => Vec::new(),
-        };
-        Explanation {
-            tool: call.tool.to_owned(),
-            nearest,
-            arguments_sha256: arguments_digest(call.arguments),
-            policy_set: hex(&self.digest),
-            slice: self.slice_digest(call.tool).map(|digest| hex(&digest)),
-            decision,
-        }
-    }
-
-    /// Those among some people who may approve a call that has these approvals so far.
-    pub fn who_may_approve<'p>(
-        &self,
-        call: &Call<'_>,
-        people: &'p [User],
-        so_far: &Approvals,
-    ) -> Vec<&'p User> {
-        people
-            .iter()
-            .filter(|person| self.may_approve(call, person, so_far).permitted)
-            .collect()
-    }
-
-    /// The policies that let people approve calls of a tool, sorted by id, for a card that says
-    /// who could approve. Forbids may still exclude some of them.
-    pub fn approver_rules(&self, tool: &str) -> Vec<ApproverRule> {
-        let Some(slice) = self.slices.get(tool) else {
-            return Vec::new();
-        };
-        let asked = slice.asked(Question::Approve);
-        self.permits(&asked.policies)
-            .map(|(about, body)| ApproverRule {
-                policy: about.clone(),
-                who: principal_text(body),
-                conditional: !body.clauses().is_empty(),
-            })
-            .collect()
-    }
-
-    fn permits<'a>(
-        &'a self,
-        of: &'a cedar_policy::PolicySet,
-    ) -> impl Iterator<Item = (&'a PolicyRef, &'a Template)> {
-        self.policies
-            .iter()
-            .filter(|(id, held)| {
-                held.about.effect == Effect::Permit
-                    && of.policy(&cedar_policy::PolicyId::new(id)).is_some()
-            })
-            .map(|(_, held)| (&held.about, &held.body))
-    }
-
-    /// The permits that came nearest to match, of both questions that could let the call run.
-    fn nearest(&self, slice: &Slice, call: &Call<'_>) -> Vec<NearMiss> {
-        const SHOWN: usize = 3;
-        let Ok(mut prepared) = self.prepare(slice, call, &[]) else {
-            return Vec::new();
-        };
-        let Ok(approvers) = self.add_nobodies(&mut prepared) else {
-            return Vec::new();
-        };
-        let votes = Votes {
-            approvers: &approvers,
-            requested_at: call.now.div_euclid(1000),
-        };
-        let mut misses: Vec<(usize, NearMiss)> = Vec::new();
-        for (question, votes) in [
-            (Question::Unattended, None),
-            (Question::Approved, Some(votes)),
-        ] {
-            for (policy, body) in self.permits(&slice.asked(question).policies) {
-                let parts = conjuncts(body);
-                let holds = |clause: &_| prepared.holds(question, votes, clause);
-                if let Some((holds, fails, error)) = first_false(&parts, holds) {
-                    misses.push((
-                        parts.len() - holds.len(),
-                        NearMiss {
-                            policy: policy.clone(),
-                            question,
-                            holds,
-                            fails,
-                            error,
-                        },
-                    ));
-                }
-            }
-        }
-        misses.sort_by_key(|(missing, _)| *missing);
-        misses
-            .into_iter()
-            .take(SHOWN)
-            .map(|(_, miss)| miss)
-            .collect()
-    }
-
     /// SHA-256 over all policies sorted by id, the schema and the version of the mapping.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
@@ -288,7 +182,7 @@ impl PolicySet {
         })
     }
 
-    fn prepare<'a>(
+    pub(crate) fn prepare<'a>(
         &'a self,
         slice: &'a Slice,
         call: &Call<'_>,
@@ -369,7 +263,10 @@ impl PolicySet {
     }
 
     /// Adds the hypothetical approvers; no real id holds a NUL character.
-    fn add_nobodies(&self, prepared: &mut Prepared<'_>) -> Result<Vec<EntityUid>, EvaluationError> {
+    pub(crate) fn add_nobodies(
+        &self,
+        prepared: &mut Prepared<'_>,
+    ) -> Result<Vec<EntityUid>, EvaluationError> {
         let nobodies: Vec<User> = (1..=self.settings.max_quorum)
             .map(|number| User::new(format!("\0hypothetical approver {number}")))
             .collect();
@@ -533,7 +430,7 @@ impl PolicySet {
 }
 
 /// Answers on a stack that is large enough for the tallest policy of the slice.
-fn on_stack<T>(slice: &Slice, answer: impl FnOnce() -> T) -> T {
+pub(crate) fn on_stack<T>(slice: &Slice, answer: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(slice.stack, slice.stack, answer)
 }
 

@@ -119,10 +119,10 @@ fn a_denial_by_default_names_the_nearest_permits_and_their_first_false_clause() 
             .iter()
             .any(|n| n.question == Question::Approved)
     );
-    let text = explanation.to_string();
-    assert!(text.contains("`issue_refund`: deny"), "{text}");
-    assert!(text.contains("no policy permits it"), "{text}");
-    assert!(text.contains("refund_desk.cedar:"), "{text}");
+    let shown = explanation.to_string();
+    assert!(shown.contains("`issue_refund`: deny"), "{shown}");
+    assert!(shown.contains("no policy permits it"), "{shown}");
+    assert!(shown.contains("refund_desk.cedar:"), "{shown}");
 
     let narrow = PolicyEngine::load(
         vec![tool()],
@@ -134,7 +134,7 @@ fn a_denial_by_default_names_the_nearest_permits_and_their_first_false_clause() 
     )
     .unwrap();
     let test = PolicyTest::new(&narrow);
-    let explanation = tested
+    let explanation = test
         .call("issue_refund", &refund(50, "DE"), &user)
         .explanation();
     let nearest = &explanation.nearest[0];

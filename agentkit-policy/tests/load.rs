@@ -9,7 +9,7 @@
 )]
 
 use agentkit_policy::{
-    Call, LoadError, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User,
+    Call, Finding, LoadError, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User, Verdict,
 };
 use serde_json::json;
 
@@ -136,7 +136,7 @@ fn several_findings_are_reported_at_once() {
          @id(\"e\") @titel(\"t\") forbid (principal, action, resource);\n",
     )
     .expect_err("it must not load");
-    let lines: Vec<Option<u32>> = error.findings().iter().map(|f| f.line()).collect();
+    let lines: Vec<Option<u32>> = error.findings().iter().map(Finding::line).collect();
     assert_eq!(
         lines,
         [Some(1), Some(2), Some(3), Some(4), Some(5)],
@@ -281,7 +281,6 @@ fn without_policies_every_call_runs_and_anyone_may_approve() {
     assert!(set.may_approve(&call("careful"), &user, &asked).permitted);
     assert!(!set.may_approve(&call("careful"), &nobody, &asked).permitted);
     let release = |approvals| set.release(&call("careful"), &approvals).verdict;
-    use agentkit_policy::Verdict::{Run, Wait};
-    assert_eq!(release(asked.clone()), Wait { quorum: 1 });
-    assert_eq!(release(asked.approved_by(user.clone())), Run);
+    assert_eq!(release(asked.clone()), Verdict::Wait { quorum: 1 });
+    assert_eq!(release(asked.approved_by(user.clone())), Verdict::Run);
 }

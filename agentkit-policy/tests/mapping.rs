@@ -52,7 +52,7 @@ fn assert_denied_with_a_reason(decision: &Decision, arguments: &Value) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
     #[test]
     fn every_accepted_value_is_a_valid_request(bytes in prop::collection::vec(any::<u8>(), 0..120)) {

@@ -42,5 +42,7 @@ fn identifier(text: &str) -> String {
             out.push('_');
         }
     }
-    out.trim_end_matches('_').to_owned()
+    let out = out.trim_end_matches('_');
+    // A name that begins with two underscores could be one of Cedar's own.
+    if out.is_empty() { "x" } else { out }.to_owned()
 }
