@@ -32,7 +32,7 @@ struct City {
 
 /// Weather for a city. Asks which city when none was given.
 #[tool(read_only, suspend = AskCity, resume = City)]
-async fn get_weather(
+fn get_weather(
     /// Name of the city.
     location: Option<String>,
     #[resume] answer: Option<City>,

@@ -52,7 +52,7 @@ pub struct City {
 
 /// Weather for a city. Asks which city when none was given.
 #[tool(read_only, suspend = AskCity, resume = City)]
-pub async fn get_weather(
+pub fn get_weather(
     /// Name of the city.
     location: Option<String>,
     #[resume] answer: Option<City>,
