@@ -172,11 +172,13 @@ async fn a_stream_without_its_end_is_truncated_wherever_it_stops() {
         .into_iter()
         .filter(|cut| whole.is_char_boundary(*cut))
         .collect();
+    let model = named("openai/gpt-5-mini");
     for cut in cuts {
         let answer = Answer::sse(&whole[..cut]);
         let server = Server::start([answer.clone(), answer.dropped()]).await;
+        let model = model.clone().endpoint(server.url());
         for close in ["in order", "dropped"] {
-            let outcome = turn(&model("openai/gpt-5-mini", &server), &hello()).await;
+            let outcome = turn(&model, &hello()).await;
             let error = outcome.expect_err("nothing of the turn may count");
             assert_eq!(
                 error.kind(),

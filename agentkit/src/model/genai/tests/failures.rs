@@ -12,8 +12,13 @@ const ANTHROPIC: &str = "anthropic/claude-sonnet-4-5";
 const GOOD: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 async fn failure(name: &str, answer: Answer) -> ModelError {
+    failure_of(&named(name), answer).await
+}
+
+async fn failure_of(model: &GenaiModel, answer: Answer) -> ModelError {
     let server = Server::start([answer]).await;
-    turn(&model(name, &server), &hello()).await.unwrap_err()
+    let model = model.clone().endpoint(server.url());
+    turn(&model, &hello()).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -33,9 +38,10 @@ async fn refusals_are_told_apart_by_status() {
         (529, ModelErrorKind::Overloaded),
     ];
     for name in [OPENAI, ANTHROPIC] {
+        let model = named(name);
         for (status, kind) in cases {
             let body = "{\"error\":{\"type\":\"t\",\"message\":\"no, sk-secret-0815\"}}";
-            let error = failure(name, Answer::refusal(status, body)).await;
+            let error = failure_of(&model, Answer::refusal(status, body)).await;
             assert_eq!(error.kind(), kind, "{name} {status}");
             assert_eq!(error.status(), Some(status));
             assert_eq!(error.retry_after(), None);

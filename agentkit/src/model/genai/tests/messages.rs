@@ -181,11 +181,13 @@ async fn a_stream_without_its_end_is_truncated_wherever_it_stops() {
         .into_iter()
         .filter(|cut| whole.is_char_boundary(*cut))
         .collect();
+    let model = named("anthropic/claude-sonnet-4-5");
     for cut in cuts {
         let answer = Answer::sse(&whole[..cut]);
         let server = Server::start([answer.clone(), answer.dropped()]).await;
+        let model = model.clone().endpoint(server.url());
         for close in ["in order", "dropped"] {
-            let outcome = turn(&model("anthropic/claude-sonnet-4-5", &server), &hello()).await;
+            let outcome = turn(&model, &hello()).await;
             let error = outcome.expect_err("nothing of the turn may count");
             assert_eq!(
                 error.kind(),
