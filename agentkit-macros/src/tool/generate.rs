@@ -261,7 +261,6 @@ fn implementation(tool: &Tool) -> TokenStream {
 fn spec(tool: &Tool) -> TokenStream {
     let root = &tool.root;
     let spec = Ident::new("spec", Span::mixed_site());
-    let name = &tool.name;
     let description = tool.docs.expression(root);
     let span = tool.function.span().resolved_at(Span::call_site());
     let source = quote_spanned!(span=>

@@ -1,0 +1,11 @@
+use agentkit::tool;
+
+pub struct Conn;
+
+/// Not an argument.
+#[tool]
+fn f(c: Conn) {
+    let _ = c;
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use agentkit::tool;
+
+/// Relative.
+#[tool(crate = facade::agentkit)]
+fn f() {}
+
+fn main() {}
