@@ -110,16 +110,13 @@ pub(crate) fn split(list: TokenStream) -> Vec<TokenStream> {
 
 fn entry(tokens: TokenStream, problems: &mut Problems) -> Option<Entry> {
     let mut rest = tokens.clone().into_iter();
-    let key = match rest.next() {
-        Some(TokenTree::Ident(ident)) => ident,
-        _ => {
-            problems.add(
-                tokens,
-                "expected a key",
-                "entries are `key`, `key = value` or `key(…)`",
-            );
-            return None;
-        }
+    let Some(TokenTree::Ident(key)) = rest.next() else {
+        problems.add(
+            tokens,
+            "expected a key",
+            "entries are `key`, `key = value` or `key(…)`",
+        );
+        return None;
     };
     let value = match rest.next() {
         None => EntryValue::None,
@@ -169,7 +166,7 @@ impl Entry {
             Err(_) => {
                 problems.add(
                     value,
-                    &format!("`{}` is no value for `{}`", value.to_string(), self.key),
+                    &format!("`{value}` is no value for `{}`", self.key),
                     &format!("write `{} = {expected}`", self.key),
                 );
                 None

@@ -1,6 +1,19 @@
 //! The cases of `#[tool]` and `#[agent]`: what must work, one test a case. The number of each
 //! case is part of its name. What must not compile is in `fail/`, beside the errors.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unreachable,
+    clippy::pedantic,
+    clippy::non_minimal_cfg,
+    unreachable_pub,
+    unused_qualifications,
+    reason = "the cases are written as odd as people may write them"
+)]
+
 mod agents;
 mod arguments;
 mod cases;

@@ -6,6 +6,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::unreachable,
+    clippy::unused_async,
     missing_docs,
     unreachable_pub,
     reason = "tests may"

@@ -68,12 +68,12 @@ fn enums(agent: &Agent) -> TokenStream {
     }
     quote! {
         #[doc = #pending_doc]
-        #[allow(clippy::large_enum_variant, dead_code)]
+        #[allow(clippy::large_enum_variant, dead_code, private_interfaces)]
         #[derive(::core::fmt::Debug)]
         #visibility enum #pending { #calls }
 
         #[doc = #resume_doc]
-        #[allow(clippy::large_enum_variant, dead_code)]
+        #[allow(clippy::large_enum_variant, dead_code, private_interfaces)]
         #visibility enum #resume { #answers }
     }
 }

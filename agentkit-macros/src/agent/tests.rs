@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used, reason = "tests may")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may")]
 
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -7,6 +7,10 @@ use syn::{Attribute, Ident, Type, Visibility};
 use crate::docs::Docs;
 
 /// A tool.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a declaration of its own"
+)]
 pub(super) struct Tool {
     /// The path to `agentkit`.
     pub(super) root: TokenStream,

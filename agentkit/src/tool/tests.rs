@@ -186,7 +186,7 @@ fn a_type_that_changes_on_the_way_is_a_fault_of_the_tool() {
         serializer.serialize_u8(n + 1)
     }
     let spec = ToolSpec::new("grows", "", json!({}));
-    let error = super::settle::arguments::<Grows>(r#"{"n":1}"#, &spec).unwrap_err();
+    let error = settle::arguments::<Grows>(r#"{"n":1}"#, &spec).unwrap_err();
     assert!(error.to_string().contains("fault of the tool"), "{error}");
 }
 
@@ -199,7 +199,7 @@ fn values_that_a_type_drops_are_refused() {
         secret: String,
     }
     let spec = ToolSpec::new("drops", "", json!({}));
-    let error = super::settle::arguments::<Drops>(r#"{"secret":"s"}"#, &spec).unwrap_err();
+    let error = settle::arguments::<Drops>(r#"{"secret":"s"}"#, &spec).unwrap_err();
     assert!(
         error
             .to_string()
@@ -250,12 +250,7 @@ fn maps_keep_their_keys() {
     }
     let spec = ToolSpec::new("free", "", json!({}));
     let raw = r#"{"map":{"a":{"b":[1]},"c":null}}"#;
-    assert_eq!(
-        super::settle::arguments::<Free>(raw, &spec)
-            .unwrap()
-            .as_str(),
-        raw
-    );
+    assert_eq!(settle::arguments::<Free>(raw, &spec).unwrap().as_str(), raw);
 }
 
 #[test]

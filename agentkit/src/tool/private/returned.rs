@@ -126,7 +126,7 @@ impl<D> Plain<D> {
     /// # Errors
     ///
     /// When the result cannot be put as JSON.
-    #[expect(clippy::needless_pass_by_value, reason = "all forms are called alike")]
+    #[allow(clippy::needless_pass_by_value, reason = "all forms are called alike")]
     pub fn settle<T: ToolOutput, F>(self, value: T, _: F) -> Returned<D> {
         json(&value).map(Flow::Done)
     }
