@@ -87,7 +87,7 @@ async fn case_10_a_where_clause_stays_on_the_function() {
 fn conditional(
     a: u8,
     #[cfg(any())] b: NoSuchType,
-    #[cfg(all())] c: u8,
+    #[cfg(test)] c: u8,
     #[cfg_attr(all(), allow(unused_variables))] d: u8,
 ) -> u8 {
     a + c
