@@ -227,7 +227,7 @@ impl Clerk {
                         Said::Quit => return Ok(false),
                         Said::Text(_) => continue,
                     };
-                    return self.hand_in(decision).await;
+                    return self.hand_in(&self.approver, decision).await;
                 }
             }
             RefundDeskPending::FindOrder(Pending::Approval(approval)) => {
@@ -243,8 +243,11 @@ impl Clerk {
             }
             RefundDeskPending::GetWeather(Pending::Question(question)) => {
                 println!("\n? {}", inert(&question.payload.question));
-                match self.ask("answer (or q)?").await? {
-                    Said::Text(city) => self.hand_in(question.answer(City { city })?).await,
+                // The agent asks whom it acts for, not who approves.
+                let user = question.call().requester.clone();
+                let prompt = format!("{}: answer (or q)?", inert(&user.id));
+                match self.terminal.ask(&prompt).await? {
+                    Said::Text(city) => self.hand_in(&user, question.answer(City { city })?).await,
                     _ => Ok(false),
                 }
             }
@@ -257,7 +260,7 @@ impl Clerk {
             Said::Decline(reason) => Verdict::Decline { reason },
             _ => return Ok(false),
         };
-        self.hand_in(decision(&call, verdict)).await
+        self.hand_in(&self.approver, decision(&call, verdict)).await
     }
 
     /// A call whose process died while it ran: only a person can find out what happened.
@@ -279,7 +282,7 @@ impl Clerk {
             Said::Text(word) if word == "r" => Settlement::Retry,
             _ => return Ok(false),
         };
-        self.hand_in(decision(&call, Verdict::Settle(settlement)))
+        self.hand_in(&self.approver, decision(&call, Verdict::Settle(settlement)))
             .await
     }
 
@@ -288,8 +291,8 @@ impl Clerk {
         self.terminal.ask(&prompt).await
     }
 
-    async fn hand_in(&mut self, decision: Decision) -> Result<bool, Failure> {
-        match self.desk.decide(&self.approver, decision).await {
+    async fn hand_in(&self, by: &Principal, decision: Decision) -> Result<bool, Failure> {
+        match self.desk.decide(by, decision).await {
             Ok(decided) if decided.repeated => {
                 println!(
                     "That was decided before: {} by {} at {}; the call is {}.",
@@ -344,7 +347,7 @@ impl Clerk {
             fingerprint,
             verdict: Verdict::Approve,
         };
-        self.hand_in(decision).await?;
+        self.hand_in(&self.approver, decision).await?;
         let running = self.desk.resume(&run).await?;
         self.follow(running).await
     }
