@@ -70,7 +70,8 @@ pub fn combine(declared: &ApprovalRule, run: RunDemand, policy: &Decision) -> Ga
     }
 }
 
-fn policy_reason(policy: &PolicyRef) -> Reason {
+/// A policy as people are told of it.
+pub(crate) fn policy_reason(policy: &PolicyRef) -> Reason {
     Reason::Policy {
         id: policy.id.clone(),
         title: policy.title.clone(),

@@ -15,7 +15,7 @@ use crate::{
         Verdict,
     },
     call::{CallEvent, CallState, Canonical, Principal},
-    gate::Gated,
+    gate::{Gated, policy_reason},
     journal::{Event, content_digest},
     store::{CallChange, Facts, NewDecision, StoreError},
 };
@@ -243,10 +243,15 @@ impl Asked<'_> {
             .policy()
             .may_approve(&question, approver, &so_far);
         if permission.permitted {
-            Ok(())
-        } else {
-            Err(refuse(permission.why))
+            return Ok(());
         }
+        let named = permission.determining.iter().map(policy_reason);
+        let named: Vec<_> = named.map(|reason| reason.to_string()).collect();
+        Err(refuse(if named.is_empty() {
+            permission.why
+        } else {
+            format!("{} ({})", permission.why, named.join("; "))
+        }))
     }
 
     fn question<'b>(&'b self, arguments: &'b serde_json::Value) -> Call<'b> {
