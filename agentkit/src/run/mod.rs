@@ -1,7 +1,7 @@
 //! The run machine: steps, suspension, decisions, release, recovery.
 //!
 //! A run is rows in the store; a process that works on it holds its lease and keeps nothing that
-//! the rows do not say. Working on a run is one loop ([`Runtime::drive`]): finish the calls of the
+//! the rows do not say. Working on a run is one loop (`drive`): finish the calls of the
 //! current step that can be finished; if some wait for people, put the run down; otherwise ask
 //! the model.
 
