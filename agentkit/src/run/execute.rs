@@ -372,11 +372,11 @@ impl Work {
             );
         }
         let mut change = CallChange::new(CallEvent::Ask);
-        change.binding =
-            Some(
-                self.runtime
-                    .bind(tool, &call.id, arguments.clone(), run, &judged)?,
-            );
+        let mut binding = self
+            .runtime
+            .bind(tool, &call.id, arguments.clone(), run, &judged)?;
+        binding.gate.amended_by.clone_from(&call.gate.amended_by);
+        change.binding = Some(binding);
         change
             .events
             .push(refusal(facts, CallState::AwaitingApproval, what));
@@ -410,8 +410,13 @@ impl Work {
                 })
                 .await?;
             if tool.is_some_and(|tool| tool.spec().hints.idempotent) {
-                self.change(call, |_| Ok(CallChange::new(CallEvent::Retry)))
-                    .await?;
+                self.change(call, |facts| {
+                    let mut change = CallChange::new(CallEvent::Retry);
+                    let why = "its tool is idempotent and is started again";
+                    change.events.push(refusal(facts, CallState::Ready, why));
+                    Ok(change)
+                })
+                .await?;
             } else {
                 self.announce(&facts.call).await?;
             }
