@@ -6,8 +6,12 @@
 //! written with an exponent, so that no float shares a text with a different integer. For all
 //! that I-JSON can express exactly, the text is that of RFC 8785.
 
+mod container;
 mod decode;
+mod error;
 mod number;
+mod text;
+mod text_only;
 mod write;
 
 use std::fmt;
@@ -15,7 +19,7 @@ use std::fmt;
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use decode::{JsonError, JsonErrorKind, decode_value};
-pub use write::{CanonicalError, CanonicalErrorKind};
+pub use error::{CanonicalError, CanonicalErrorKind};
 
 /// Bounds that hold before anything is allocated for what exceeds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
