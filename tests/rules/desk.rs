@@ -37,7 +37,7 @@ impl Ledger {
 
 /// Lets a test hold a tool inside its execution.
 #[derive(Clone, Default)]
-pub struct Hold(Arc<tokio::sync::Notify>);
+pub struct Hold(Arc<tokio::sync::Notify>, Arc<AtomicU32>);
 
 impl Hold {
     pub fn let_go(&self) {
@@ -68,6 +68,24 @@ pub async fn send(what: String, #[ctx] ledger: &Ledger, #[ctx] hold: &Hold) -> S
     ledger.add(format!("send {what}"));
     hold.0.notified().await;
     "sent".to_owned()
+}
+
+/// Works until it is asked to stop.
+#[tool]
+pub async fn stoppable(#[ctx] ledger: &Ledger, #[ctx] run: &RunContext) -> String {
+    ledger.add("stoppable");
+    run.cancellation.cancelled().await;
+    "stopped half-way".to_owned()
+}
+
+/// Writes down how many calls of it run at once.
+#[tool]
+pub async fn counted(number: u32, #[ctx] ledger: &Ledger, #[ctx] hold: &Hold) -> u32 {
+    let now = hold.1.fetch_add(1, Ordering::SeqCst) + 1;
+    ledger.add(now.to_string());
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    hold.1.fetch_sub(1, Ordering::SeqCst);
+    number
 }
 
 /// Send something, under a key that makes a second time harmless.
@@ -126,7 +144,7 @@ pub async fn choose(#[resume] answer: Option<Seat>) -> Flow<u32, AskSeat> {
     name = "desk",
     model = "test/scripted",
     instructions = "You are a desk.",
-    tools = [pay, balance, send, send_once, book, choose],
+    tools = [pay, balance, send, send_once, book, choose, stoppable, counted],
 )]
 pub struct Desk;
 

@@ -13,14 +13,18 @@
 )]
 
 mod desk;
+mod team;
 mod workloads;
 
 mod agentdojo;
 mod retail;
 
+mod a_budget_counts_over_suspensions;
 mod a_call_of_a_dead_instance_is_in_doubt;
+mod a_cancelled_run_ends_with_what_its_tools_report;
 mod a_decision_is_about_one_fingerprint;
 mod a_declined_call_is_not_asked_again;
+mod a_delegated_call_surfaces_at_the_root;
 mod a_failed_model_leaves_the_run_resumable;
 mod a_question_takes_a_fitting_answer_only;
 mod a_suspended_run_survives_a_restart;

@@ -2,14 +2,14 @@ use std::{collections::HashMap, marker::PhantomData, sync::Arc, time::Duration};
 
 use agentkit_policy::{LoadError, PolicySource};
 
-use super::{Agent, Hosted};
+use super::{Agent, AgentDefinition, Hosted};
 use crate::{
     approval::{ClaimsOnly, Directory},
     call::CallId,
     model::{ChatModel, ModelName, ModelNameError},
-    run::{Runtime, Settings},
+    run::{Active, Runtime, Settings},
     store::Store,
-    tool::{Contexts, DuplicateTool, ToolSet},
+    tool::{Contexts, DuplicateTool, ToolSet, check_name},
 };
 
 /// Builds what hosts an agent: its store, its model, and the state that its tools are given.
@@ -17,6 +17,8 @@ use crate::{
 pub struct AgentBuilder<A> {
     store: Option<Store>,
     model: Option<Arc<dyn ChatModel>>,
+    models: HashMap<String, Arc<dyn ChatModel>>,
+    operator_role: Option<String>,
     contexts: Contexts,
     policies: Option<Vec<PolicySource>>,
     directory: Arc<dyn Directory>,
@@ -83,6 +85,16 @@ pub enum BuildError {
         /// The type.
         context: &'static str,
     },
+    /// A sub-agent has a name that no tool can have.
+    #[error("the sub-agent `{name}` of agent `{agent}` cannot be offered as a tool: {rule}")]
+    AgentName {
+        /// The agent.
+        agent: String,
+        /// The name of the sub-agent.
+        name: String,
+        /// What a name must be.
+        rule: &'static str,
+    },
     /// The policies do not load.
     #[error("the policies of agent `{agent}` do not load")]
     Policy {
@@ -106,6 +118,8 @@ impl<A: Agent> AgentBuilder<A> {
         Self {
             store: None,
             model: None,
+            models: HashMap::new(),
+            operator_role: None,
             contexts: Contexts::new(),
             policies: None,
             directory: Arc::new(ClaimsOnly),
@@ -123,6 +137,26 @@ impl<A: Agent> AgentBuilder<A> {
     /// The model, instead of the one that the declaration names.
     pub fn model(mut self, model: impl ChatModel + 'static) -> Self {
         self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// The model of a sub-agent, by the agent's name, instead of the one that its declaration
+    /// names. Without it, a sub-agent that names the same model as the agent above it shares
+    /// that agent's.
+    pub fn model_of(mut self, agent: impl Into<String>, model: impl ChatModel + 'static) -> Self {
+        self.models.insert(agent.into(), Arc::new(model));
+        self
+    }
+
+    /// Whoever has this role may cancel runs of others. Without it only the requester may.
+    pub fn operator_role(mut self, role: impl Into<String>) -> Self {
+        self.operator_role = Some(role.into());
+        self
+    }
+
+    /// How many calls of one step are executed at once; at least one.
+    pub fn concurrency(mut self, calls: usize) -> Self {
+        self.settings.concurrency = calls.max(1);
         self
     }
 
@@ -188,11 +222,47 @@ impl<A: Agent> AgentBuilder<A> {
             Some(model) => model,
             None => named_model(&agent, &definition.model)?,
         };
-        let tools =
-            ToolSet::new(definition.tools.clone()).map_err(|source| BuildError::DuplicateTool {
+        let shared = Shared {
+            store,
+            models: self.models,
+            operator_role: self.operator_role,
+            contexts: Arc::new(self.contexts),
+            directory: self.directory,
+            settings: self.settings,
+            // A name of no meaning: only that it is this instance's alone counts.
+            instance: CallId::new().to_string(),
+            active: Arc::default(),
+        };
+        Ok(Hosted::new(Arc::new(shared.runtime(definition, model)?)))
+    }
+}
+
+/// What an agent and all agents below it have in common.
+struct Shared {
+    store: Store,
+    models: HashMap<String, Arc<dyn ChatModel>>,
+    operator_role: Option<String>,
+    contexts: Arc<Contexts>,
+    directory: Arc<dyn Directory>,
+    settings: Settings,
+    instance: String,
+    active: Arc<Active>,
+}
+
+impl Shared {
+    fn runtime(
+        &self,
+        definition: AgentDefinition,
+        model: Arc<dyn ChatModel>,
+    ) -> Result<Runtime, BuildError> {
+        let agent = definition.name.clone();
+        let agents = self.agents(&definition, &model)?;
+        let tools = ToolSet::new(definition.all_tools().collect()).map_err(|source| {
+            BuildError::DuplicateTool {
                 agent: agent.clone(),
                 source,
-            })?;
+            }
+        })?;
         for tool in tools.iter() {
             let spec = tool.spec();
             if let Some(context) = self.contexts.missing(&spec.contexts).first() {
@@ -219,24 +289,48 @@ impl<A: Agent> AgentBuilder<A> {
             .iter()
             .map(|policy| policy.text.as_str())
             .collect::<Vec<_>>();
-        let runtime = Runtime {
+        Ok(Runtime {
             definition: definition.digest(),
             policy_text: policy_text.join("\n"),
             instructions: definition.instructions,
             model,
             tools,
             schemas,
-            contexts: Arc::new(self.contexts),
+            agents,
+            operator_role: self.operator_role.clone(),
+            active: Arc::clone(&self.active),
+            contexts: Arc::clone(&self.contexts),
             policy,
-            store,
-            directory: self.directory,
+            store: self.store.clone(),
+            directory: Arc::clone(&self.directory),
             settings: self.settings,
-            // A name of no meaning: only that it is this instance's alone counts.
-            instance: CallId::new().to_string(),
+            instance: self.instance.clone(),
             recorded: tokio::sync::OnceCell::new(),
             agent,
-        };
-        Ok(Hosted::new(Arc::new(runtime)))
+        })
+    }
+
+    fn agents(
+        &self,
+        above: &AgentDefinition,
+        model: &Arc<dyn ChatModel>,
+    ) -> Result<HashMap<String, Arc<Runtime>>, BuildError> {
+        let mut agents = HashMap::with_capacity(above.agents.len());
+        for below in &above.agents {
+            let name = below.name.clone();
+            if let Err(rule) = check_name(&name) {
+                let agent = above.name.clone();
+                return Err(BuildError::AgentName { agent, name, rule });
+            }
+            let model = match self.models.get(&name) {
+                Some(model) => Arc::clone(model),
+                None if below.model == above.model => Arc::clone(model),
+                None => named_model(&name, &below.model)?,
+            };
+            let runtime = self.runtime(below.clone(), model)?;
+            agents.insert(name, Arc::new(runtime));
+        }
+        Ok(agents)
     }
 }
 

@@ -7,7 +7,7 @@ use super::{AgentBuilder, PendingError};
 use crate::{
     approval::PendingCall,
     call::{Canonical, CanonicalError, Digest, FieldHasher},
-    tool::{ArgumentError, DynTool},
+    tool::{ArgumentError, Delegate, DynTool},
 };
 
 /// An agent by its declaration: what it is called, what it is told, what it may call, and under
@@ -49,6 +49,11 @@ pub struct AgentDefinition {
     pub instructions: String,
     /// What the model may call, in the order in which it is offered.
     pub tools: Vec<Arc<dyn DynTool>>,
+    /// What it is for, as another agent that may hand it a task is told.
+    pub description: String,
+    /// Agents to which it may hand tasks: each is offered to the model as a tool of the agent's
+    /// name, with the task as its one argument.
+    pub agents: Vec<AgentDefinition>,
     /// The texts of the policies; without any the built-in policy is in force.
     pub policies: Vec<PolicySource>,
 }
@@ -65,6 +70,8 @@ impl AgentDefinition {
             model: model.into(),
             instructions: instructions.into(),
             tools: Vec::new(),
+            description: String::new(),
+            agents: Vec::new(),
             policies: Vec::new(),
         }
     }
@@ -81,14 +88,36 @@ impl AgentDefinition {
         self
     }
 
+    /// Says what the agent is for, to agents that may hand it tasks.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+
+    /// Adds a sub-agent: `.agent(<Billing as Agent>::definition())`. Its runs act for the same
+    /// requester under the same option of the run; its own policies judge its calls.
+    pub fn agent(mut self, agent: Self) -> Self {
+        self.agents.push(agent);
+        self
+    }
+
+    /// The tools of the agent with those that stand for its sub-agents.
+    pub(crate) fn all_tools(&self) -> impl Iterator<Item = Arc<dyn DynTool>> {
+        let delegates = self.agents.iter().map(|agent| {
+            let tool = Delegate::new(&agent.name, &agent.description);
+            Arc::new(tool) as Arc<dyn DynTool>
+        });
+        self.tools.iter().cloned().chain(delegates)
+    }
+
     /// Adds the text of a policy file; errors call it by `name`.
     pub fn policy(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.policies.push(PolicySource::new(name, text));
         self
     }
 
-    /// SHA-256 over name, model, instructions and the schemas of all tools: a run is pinned to
-    /// it. Policies are not part of it, since they are asked anew at release.
+    /// SHA-256 over name, model, instructions, the schemas of all tools and the sub-agents: a run
+    /// is pinned to it. Policies are not part of it, since they are asked anew at release.
     pub fn digest(&self) -> Digest {
         let tools: Vec<Digest> = self
             .tools
@@ -101,13 +130,16 @@ impl AgentDefinition {
             .field(self.model.as_bytes())
             .field(self.instructions.as_bytes())
             .list(tools.iter().map(|digest| digest.as_bytes().as_slice()));
+        if !self.agents.is_empty() {
+            let agents: Vec<Digest> = self.agents.iter().map(Self::digest).collect();
+            hasher.list(agents.iter().map(|digest| digest.as_bytes().as_slice()));
+        }
         hasher.finish()
     }
 
     /// The tools as the policy engine knows them.
     pub fn tool_declarations(&self) -> Vec<ToolDeclaration> {
-        self.tools
-            .iter()
+        self.all_tools()
             .map(|tool| {
                 let spec = tool.spec();
                 let mut declaration =

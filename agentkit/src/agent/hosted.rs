@@ -4,7 +4,10 @@ use super::{Agent, PendingError, PendingSet};
 use crate::{
     approval::{Decided, Decision, PendingCall, PendingKind},
     call::{Principal, RunId},
-    run::{DecideError, Ending, FinishReason, Input, RunError, Running, Runtime, StartError},
+    run::{
+        CancelError, CancelOutcome, DecideError, Ending, FinishReason, Input, RunError, Running,
+        Runtime, StartError,
+    },
     store::{Page, RunFilter, RunRecord, StoreError},
 };
 
@@ -47,6 +50,8 @@ pub struct Suspended<A: Agent> {
     pub run: RunId,
     /// Calls that wait for a decision or an answer, with typed arguments.
     pub pending: Vec<A::Pending>,
+    /// Calls of sub-agents that have no typed form in `pending`.
+    pub delegated: Vec<PendingCall>,
     /// Calls whose instance died while it executed them: a person says what happened.
     pub in_doubt: Vec<PendingCall>,
     /// Calls that do not fit the agent any more, as after a change of a tool; resuming the run
@@ -68,6 +73,7 @@ impl<A: Agent> Suspended<A> {
         let mut suspended = Self {
             run,
             pending: Vec::new(),
+            delegated: Vec::new(),
             in_doubt: Vec::new(),
             unfit: Vec::new(),
         };
@@ -76,9 +82,11 @@ impl<A: Agent> Suspended<A> {
                 suspended.in_doubt.push(call);
                 continue;
             }
-            match A::Pending::from_call(call) {
-                Ok(pending) => suspended.pending.push(pending),
-                Err(error) => suspended.unfit.push(error),
+            let delegated = call.is_delegated().then(|| call.clone());
+            match (A::Pending::from_call(call), delegated) {
+                (Ok(pending), _) => suspended.pending.push(pending),
+                (Err(_), Some(call)) => suspended.delegated.push(call),
+                (Err(error), None) => suspended.unfit.push(error),
             }
         }
         suspended
@@ -142,6 +150,15 @@ impl<A: Agent> Hosted<A> {
     /// When there is no such run of this agent, or the model or the store fails.
     pub async fn resume_and_wait(&self, run: &RunId) -> Result<Outcome<A>, RunError> {
         Ok(Outcome::of(self.resume(run).await?.ending().await?))
+    }
+
+    /// Cancels a run and everything below it, on behalf of its requester or of an operator.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run of this agent, the person may not cancel it, or the store fails.
+    pub async fn cancel(&self, by: &Principal, run: &RunId) -> Result<CancelOutcome, CancelError> {
+        self.runtime.cancel(by, run).await
     }
 
     /// Records a decision of an authenticated person about one call. It does not continue the

@@ -96,7 +96,8 @@ impl<T: Tool> Pending<T> {
     /// When the call is of another tool or in doubt, or what is stored does not fit the types of
     /// `T` any more.
     pub fn from_call(call: PendingCall) -> Result<Self, PendingError> {
-        if call.tool != T::NAME {
+        // A tool of a sub-agent may have the name of one of ours and is another tool.
+        if call.tool != T::NAME || call.is_delegated() {
             return Err(PendingError::unknown_tool(&call));
         }
         match call.kind {

@@ -32,7 +32,7 @@ pub enum Verdict {
     /// fingerprinted anew.
     Amend {
         /// All arguments, as a full replacement.
-        #[serde(with = "canonical")]
+        #[serde(with = "super::canonical")]
         arguments: Canonical,
         /// Why; a blank reason is none.
         reason: Option<String>,
@@ -40,7 +40,7 @@ pub enum Verdict {
     /// The answer to the tool's question.
     Answer {
         /// Checked against the tool's `Resume` type before anything changes.
-        #[serde(with = "canonical")]
+        #[serde(with = "super::canonical")]
         data: Canonical,
     },
     /// The call is withdrawn.
@@ -224,29 +224,5 @@ impl Decided {
             repeated,
             still_needed,
         }
-    }
-}
-
-/// Canonical JSON inside another JSON document: as a value, re-read strictly.
-mod canonical {
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de, ser};
-
-    use crate::call::Canonical;
-
-    pub(super) fn serialize<S: Serializer>(
-        canonical: &Canonical,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        canonical
-            .to_value()
-            .map_err(ser::Error::custom)?
-            .serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Canonical, D::Error> {
-        let value = serde_json::Value::deserialize(deserializer)?;
-        Canonical::of(&value).map_err(de::Error::custom)
     }
 }

@@ -4,6 +4,7 @@
 //! [`Fingerprint`](crate::call::Fingerprint) that the approver saw, so that it can never count
 //! for anything else.
 
+pub(crate) mod canonical;
 mod decision;
 mod directory;
 mod request;

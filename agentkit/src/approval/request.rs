@@ -1,13 +1,21 @@
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::call::{CallId, Canonical, Fingerprint, Principal, RunId, Timestamp};
 
 /// One tool call that waits for a person, as the store knows it: enough to draw the interface.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PendingCall {
-    /// The run that waits.
+    /// The run that made the call.
     pub run: RunId,
+    /// The run at the top of the delegation, which is to be resumed after the decision; the same
+    /// where nothing was delegated.
+    pub root: RunId,
+    /// The names of the agents from the root's to the one that calls.
+    pub path: Vec<String>,
+    /// The thread that the root belongs to.
+    pub thread: Option<String>,
     /// The call.
     pub call: CallId,
     /// The agent that calls.
@@ -17,11 +25,14 @@ pub struct PendingCall {
     /// What is asked of the person.
     pub kind: PendingKind,
     /// The effective arguments: byte for byte what will run.
+    #[serde(with = "super::canonical")]
     pub arguments: Canonical,
     /// What a decision must name.
     pub fingerprint: Fingerprint,
     /// Why a person is asked.
     pub reasons: Vec<Reason>,
+    /// The ids of the policies that determined it.
+    pub policies: Vec<String>,
     /// How many distinct people must approve.
     pub quorum: u32,
     /// Who has approved so far, for this very fingerprint.
@@ -33,7 +44,32 @@ pub struct PendingCall {
     /// Until when it can be decided.
     pub expires_at: Timestamp,
     /// The question's payload, where the tool asked one.
+    #[serde(with = "super::canonical::optional")]
     pub payload: Option<Canonical>,
+    /// JSON Schema of the answer, where the tool asked a question and the process that looks at
+    /// it hosts the tool.
+    pub answer_schema: Option<Value>,
+    /// At which agent of the path one stands who looks at the call.
+    #[serde(skip)]
+    pub(crate) seen_from: usize,
+}
+
+impl PendingCall {
+    /// Whether the call was made by a sub-agent of the agent that one looks from.
+    pub fn is_delegated(&self) -> bool {
+        self.path.len() > self.seen_from.saturating_add(1)
+    }
+
+    /// The call as its own agent sees it, or one nearer to it, where it was delegated to `agent`.
+    pub fn delegated_to(&self, agent: &str) -> Option<Self> {
+        let next = self.seen_from.saturating_add(1);
+        if self.path.get(next).map(String::as_str) != Some(agent) {
+            return None;
+        }
+        let mut call = self.clone();
+        call.seen_from = next;
+        Some(call)
+    }
 }
 
 /// What is asked of a person.
@@ -106,7 +142,7 @@ impl std::fmt::Display for Reason {
 }
 
 /// One approval that counts towards the quorum.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Vote {
     /// Who approved.

@@ -28,6 +28,8 @@ pub enum CallState {
     Cancelled,
     /// It was started; its effect may have happened.
     Executing,
+    /// It was handed to a sub-agent, whose own run goes on.
+    Delegated,
     /// Final: it returned a result.
     Succeeded,
     /// Final: it returned an error.
@@ -40,7 +42,7 @@ pub enum CallState {
 
 impl CallState {
     /// All states.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Proposed,
         Self::Denied,
         Self::Blocked,
@@ -52,6 +54,7 @@ impl CallState {
         Self::Superseded,
         Self::Cancelled,
         Self::Executing,
+        Self::Delegated,
         Self::Succeeded,
         Self::Failed,
         Self::AwaitingInput,
@@ -72,6 +75,7 @@ impl CallState {
             Self::Superseded => "superseded",
             Self::Cancelled => "cancelled",
             Self::Executing => "executing",
+            Self::Delegated => "delegated",
             Self::Succeeded => "succeeded",
             Self::Failed => "failed",
             Self::AwaitingInput => "awaiting_input",
@@ -131,12 +135,17 @@ impl CallState {
                 E::Supersede,
             ) => Self::Superseded,
             (
-                Self::AwaitingApproval | Self::AwaitingInput | Self::Approved | Self::Ready,
+                Self::AwaitingApproval
+                | Self::AwaitingInput
+                | Self::Approved
+                | Self::Ready
+                | Self::Delegated,
                 E::Cancel,
             ) => Self::Cancelled,
             (Self::Approved | Self::Ready, E::Start) => Self::Executing,
-            (Self::Executing | Self::InDoubt, E::Succeed) => Self::Succeeded,
-            (Self::Executing | Self::InDoubt, E::Fail) => Self::Failed,
+            (Self::Approved | Self::Ready, E::Delegate) => Self::Delegated,
+            (Self::Executing | Self::InDoubt | Self::Delegated, E::Succeed) => Self::Succeeded,
+            (Self::Executing | Self::InDoubt | Self::Delegated, E::Fail) => Self::Failed,
             (Self::Executing, E::Suspend) => Self::AwaitingInput,
             (Self::Executing, E::LoseHolder) => Self::InDoubt,
             (Self::AwaitingInput, E::Answer) => Self::Ready,
@@ -201,6 +210,9 @@ pub enum CallEvent {
     Cancel,
     /// An instance uses up the approval and starts it.
     Start,
+    /// It is handed to a sub-agent: the approval is used up, and the sub-agent's own calls pass
+    /// their own gate.
+    Delegate,
     /// The tool returned a result, or a person says that it took effect.
     Succeed,
     /// The tool returned an error, or a person says that it did not take effect.
@@ -217,7 +229,7 @@ pub enum CallEvent {
 
 impl CallEvent {
     /// All events.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Deny,
         Self::Block,
         Self::Allow,
@@ -230,6 +242,7 @@ impl CallEvent {
         Self::Supersede,
         Self::Cancel,
         Self::Start,
+        Self::Delegate,
         Self::Succeed,
         Self::Fail,
         Self::Suspend,
@@ -313,7 +326,7 @@ mod tests {
                 match event {
                     CallEvent::Allow | CallEvent::Approve | CallEvent::Amend
                     | CallEvent::Answer | CallEvent::Retry => permissions += 1,
-                    CallEvent::Start => starts += 1,
+                    CallEvent::Start | CallEvent::Delegate => starts += 1,
                     _ => {}
                 }
                 state = next;
@@ -328,7 +341,7 @@ mod tests {
             for event in events {
                 if matches!(event, CallEvent::Approve | CallEvent::Amend) { continue }
                 if let Ok(next) = state.after(event) { state = next; }
-                prop_assert!(!matches!(state, CallState::Executing | CallState::Ready | CallState::Succeeded));
+                prop_assert!(!matches!(state, CallState::Executing | CallState::Delegated | CallState::Ready | CallState::Succeeded));
             }
         }
     }

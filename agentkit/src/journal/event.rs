@@ -135,6 +135,28 @@ pub enum Event {
         /// Digest of the result, error or question.
         content: Digest,
     },
+    /// The approval was used up and the call was handed to a sub-agent.
+    Delegated {
+        /// The call.
+        call: CallId,
+        /// The sub-agent.
+        agent: String,
+        /// The fingerprint, recomputed from the stored bytes.
+        fingerprint: Fingerprint,
+        /// Whose approvals counted.
+        approvers: Vec<String>,
+        /// The policies that determined it.
+        policies: Vec<String>,
+        /// The policy version in force.
+        policy: Digest,
+    },
+    /// Somebody asked that the run be cancelled.
+    CancelRequested {
+        /// Who.
+        by: String,
+        /// How that person was authenticated.
+        authenticated_by: String,
+    },
     /// Nobody decided in time.
     Expired {
         /// The call.
@@ -172,6 +194,8 @@ impl Event {
             Self::Released { .. } => "released",
             Self::ReleaseRefused { .. } => "release_refused",
             Self::CallEnded { .. } => "call_ended",
+            Self::Delegated { .. } => "delegated",
+            Self::CancelRequested { .. } => "cancel_requested",
             Self::Expired { .. } => "expired",
             Self::TakenOver { .. } => "taken_over",
             Self::RunSuspended { .. } => "run_suspended",

@@ -1,6 +1,9 @@
 //! Decisions: exactly one wins, and whoever loses learns which.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use agentkit_policy::{Approvals, Call, User};
 
@@ -17,7 +20,7 @@ use crate::{
     call::{CallEvent, CallState, Canonical, Principal},
     gate::{Gated, policy_reason},
     journal::{Event, content_digest},
-    store::{CallChange, Facts, NewDecision, StoreError},
+    store::{CallChange, Facts, NewDecision, RunRecord, StoreError},
 };
 
 type Reply = Result<Decided, DecideError>;
@@ -31,22 +34,52 @@ impl Runtime {
     ///
     /// When the decision is refused: nothing was changed and nothing consumed, except that a
     /// call whose time is over is marked as expired.
-    pub async fn decide(&self, by: &Principal, decision: Decision) -> Reply {
+    pub async fn decide(self: &Arc<Self>, by: &Principal, decision: Decision) -> Reply {
+        let Some(record) = self.store.run_of(&decision.call).await? else {
+            return Err(unknown(&decision));
+        };
+        // The run of the call, or one above it: both mean the same call.
+        let mut named = record.clone();
+        while named.id != decision.run {
+            let Some(parent) = &named.parent else {
+                return Err(unknown(&decision));
+            };
+            named = self.store.run(&parent.run).await?;
+        }
+        let agent = self.at(&record.path).ok_or_else(|| unknown(&decision))?;
+        let mut attempts = 0;
+        loop {
+            match agent.decide_in(by, decision.clone(), &record).await {
+                // Someone else decided at the same time: look at it again.
+                Err(DecideError::Store(StoreError::Conflict { .. })) if attempts < 8 => {
+                    attempts += 1;
+                }
+                reply => return reply,
+            }
+        }
+    }
+
+    /// Records a decision about a call of a run of this very agent.
+    async fn decide_in(&self, by: &Principal, decision: Decision, record: &RunRecord) -> Reply {
+        let standings = self.standings(&decision.call).await?;
         let standing = self
             .directory
             .standing(by)
             .await
             .unwrap_or(Standing::Unknown);
-        let record = match self.store.run(&decision.run).await {
-            Ok(record) => record,
-            Err(StoreError::UnknownRun { .. }) => return Err(unknown(&decision)),
-            Err(error) => return Err(error.into()),
-        };
         let requester = self.requester(&record.requester).await;
         let mut reply: Option<Reply> = None;
         let outcome = self
             .store
-            .change_call(&decision.run, None, &decision.call, |facts| {
+            .change_call(&record.id, None, &decision.call, |facts| {
+                // How everyone stands was read before; whoever decided since then is unknown yet.
+                let known = |id: &String| standings.contains_key(id);
+                if !facts.current().all(|stored| known(&stored.approver.id)) {
+                    return Err(StoreError::Conflict {
+                        call: facts.call.id.to_string(),
+                    }
+                    .into());
+                }
                 // A person without standing has no roles, and policies decide on that.
                 let approver = self.user(by, Some(&standing), facts.now, facts.now);
                 let asked = Asked {
@@ -55,6 +88,7 @@ impl Runtime {
                     by,
                     approver,
                     requester: &requester,
+                    standings: &standings,
                 };
                 match asked.resolve(&decision)? {
                     Resolved::Change(change, answer) => {
@@ -95,6 +129,8 @@ struct Asked<'a> {
     by: &'a Principal,
     approver: Option<User>,
     requester: &'a User,
+    /// How those stand now who decided before, by their ids.
+    standings: &'a HashMap<String, Standing>,
 }
 
 impl Asked<'_> {
@@ -234,8 +270,8 @@ impl Asked<'_> {
         so_far.approvers = self
             .votes()
             .filter_map(|(person, at)| {
-                let standing = Standing::AsClaimed;
-                self.runtime.user(person, Some(&standing), at, *now)
+                let standing = self.standings.get(&person.id);
+                self.runtime.user(person, standing, at, *now)
             })
             .collect();
         let permission = self

@@ -1,20 +1,22 @@
 //! Working on a run: one loop that continues from whatever the rows say.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use agentkit_policy::User;
-use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use futures_util::{StreamExt as _, stream};
 
 use super::{
     Ending, FinishReason, Input, RunError, RunEvent, RunOptions, Running, Runtime, StartError,
-    bind::Asking, history::history, lease::Heartbeat, stream::Listener,
+    bind::Asking, execute::Ran, history::history, lease::Heartbeat, stream::Listener,
 };
 use crate::{
     approval::PendingCall,
-    call::{CallId, CallState, RunId, RunSecret},
+    call::{CallId, CallState, Principal, RunId, RunSecret},
     journal::{Event, content_digest},
     model::{Message, ModelError, ModelEvent, ModelRequest, Turn, TurnCollector},
-    store::{CallRecord, Lease, NewRun, RunEnd, RunRecord, RunStatus, StoreError, StoredMessage},
+    store::{
+        CallRecord, Lease, NewRun, RunEnd, RunRecord, RunStatus, StoreError, StoredMessage, Usage,
+    },
     tool::Cancellation,
 };
 
@@ -22,6 +24,8 @@ use crate::{
 pub(super) enum Failure {
     Store(StoreError),
     Model(ModelError),
+    /// This instance is to stop, and another may go on.
+    Stopped,
 }
 
 impl From<StoreError> for Failure {
@@ -47,6 +51,28 @@ pub(super) struct Work {
     pub(super) calls: Vec<CallRecord>,
     pub(super) listener: Listener,
     pub(super) cancellation: Cancellation,
+    /// When the time of the run is over.
+    pub(super) deadline: Option<tokio::time::Instant>,
+}
+
+/// What an instance holds of a run before it works on it.
+pub(super) struct Held {
+    pub(super) lease: Arc<Lease>,
+    pub(super) record: RunRecord,
+    pub(super) options: RunOptions,
+    pub(super) listener: Listener,
+    pub(super) cancellation: Cancellation,
+    pub(super) deadline: Option<tokio::time::Instant>,
+}
+
+/// How the work on a run begins.
+enum Beginning {
+    /// The run was started just now, with these options.
+    Started(Lease, RunOptions),
+    /// Its lease was taken just now.
+    Taken(Lease, Box<RunRecord>),
+    /// Its lease has to be waited for.
+    Waiting,
 }
 
 impl Runtime {
@@ -61,18 +87,14 @@ impl Runtime {
         let secret = RunSecret::random().map_err(StoreError::Randomness)?;
         let message = serde_json::to_string(&Message::user(input.text))
             .map_err(|error| StoreError::corrupt("message", id.as_str(), error))?;
-        let policy = self.policy();
-        let started = Event::RunStarted {
-            agent: self.agent.clone(),
-            definition: self.definition,
-            requester: input.requester.id.clone(),
-            authenticated_by: input.requester.authenticated_by.clone(),
-            policy: crate::call::Digest::from_bytes(policy.digest()),
-            built_in_policy: policy.is_built_in(),
-            input: content_digest(&secret, message.as_bytes()),
-        };
+        let started = self.started(&input.requester, &secret, &message);
         let new = NewRun {
             id: id.clone(),
+            root: id.clone(),
+            parent: None,
+            path: vec![self.agent.clone()],
+            thread: None,
+            thread_position: None,
             agent: self.agent.clone(),
             definition: self.definition,
             requester: input.requester,
@@ -85,26 +107,51 @@ impl Runtime {
             .store
             .start_run(new, &self.instance, self.settings.lease)
             .await?;
-        Ok(self.spawn(id, Some((lease, input.options))))
+        Ok(self.spawn(id, Beginning::Started(lease, input.options)))
     }
 
-    /// Continues a run from its last durable record, wherever it was left. Where another instance
+    /// The first event of a run.
+    pub(super) fn started(&self, by: &Principal, secret: &RunSecret, message: &str) -> Event {
+        let policy = self.policy();
+        Event::RunStarted {
+            agent: self.agent.clone(),
+            definition: self.definition,
+            requester: by.id.clone(),
+            authenticated_by: by.authenticated_by.clone(),
+            policy: crate::call::Digest::from_bytes(policy.digest()),
+            built_in_policy: policy.is_built_in(),
+            input: content_digest(secret, message.as_bytes()),
+        }
+    }
+
+    /// Works on a run whose lease was taken.
+    pub(super) fn take_up(self: &Arc<Self>, run: &RunId, held: (Lease, RunRecord)) -> Running {
+        self.spawn(run.clone(), Beginning::Taken(held.0, Box::new(held.1)))
+    }
+
+    /// Continues a run from its last durable record, wherever it was left. A run below another
+    /// one is continued from the root. Where another instance
     /// works on it, the work begins when that one is done or gone.
     ///
     /// # Errors
     ///
     /// When there is no such run of this agent, or the store fails.
     pub async fn resume(self: &Arc<Self>, run: &RunId) -> Result<Running, RunError> {
-        self.check_owner(run).await?;
-        Ok(self.spawn(run.clone(), None))
+        let record = self.check_owner(run).await?;
+        Ok(self.spawn(record.id, Beginning::Waiting))
     }
 
+    /// The root of a run, if it is this agent's.
     pub(crate) async fn check_owner(&self, run: &RunId) -> Result<RunRecord, RunError> {
         let unknown = || RunError::UnknownRun {
             agent: self.agent.clone(),
             run: run.clone(),
         };
-        match self.store.run(run).await {
+        let found = match self.store.run(run).await {
+            Ok(record) if record.parent.is_some() => self.store.run(&record.root).await,
+            other => other,
+        };
+        match found {
             Ok(record) if record.agent == self.agent => Ok(record),
             Ok(_) | Err(StoreError::UnknownRun { .. }) => Err(unknown()),
             Err(source) => Err(RunError::Store {
@@ -115,16 +162,17 @@ impl Runtime {
     }
 
     /// Works on a run in a task of its own: a client that goes away changes nothing.
-    fn spawn(self: &Arc<Self>, run: RunId, held: Option<(Lease, RunOptions)>) -> Running {
+    fn spawn(self: &Arc<Self>, run: RunId, beginning: Beginning) -> Running {
         let (listener, events) = Listener::channel();
         let (runtime, id) = (Arc::clone(self), run.clone());
         let work = tokio::spawn(async move {
             runtime
-                .work(&id, held, listener)
+                .work(&id, beginning, listener)
                 .await
                 .map_err(|failure| match failure {
                     Failure::Store(source) => RunError::Store { run: id, source },
                     Failure::Model(source) => RunError::Model { run: id, source },
+                    Failure::Stopped => RunError::CutOff { run: id },
                 })
         });
         Running::new(run, events, work)
@@ -133,24 +181,32 @@ impl Runtime {
     async fn work(
         self: Arc<Self>,
         run: &RunId,
-        held: Option<(Lease, RunOptions)>,
+        beginning: Beginning,
         listener: Listener,
     ) -> Result<Ending, Failure> {
-        let (lease, record, options) = match held {
-            Some((lease, options)) => (lease, self.store.run(run).await?, options),
-            None => {
+        let stored = |record: &RunRecord| {
+            RunOptions::from_stored(&record.options)
+                .map_err(|error| StoreError::corrupt("options", run.as_str(), error))
+        };
+        let (lease, record, options) = match beginning {
+            Beginning::Started(lease, options) => (lease, self.store.run(run).await?, options),
+            Beginning::Taken(lease, record) => {
+                let options = stored(&record)?;
+                (lease, *record, options)
+            }
+            Beginning::Waiting => {
                 let record = self.store.run(run).await?;
                 if record.status.is_final() {
                     return self.over(record).await;
                 }
                 let (lease, record) = self.wait_for_lease(run).await?;
-                let options = RunOptions::from_stored(&record.options)
-                    .map_err(|error| StoreError::corrupt("options", run.as_str(), error))?;
+                let options = stored(&record)?;
                 (lease, record, options)
             }
         };
         let lease = Arc::new(lease);
         let cancellation = Cancellation::new();
+        let _entered = self.active.enter(run, cancellation.clone());
         let every = self.settings.lease;
         let _heartbeat = Heartbeat::start(
             self.store.clone(),
@@ -163,17 +219,19 @@ impl Runtime {
             self.store.hand_back(&lease).await?;
             return self.over(record).await;
         }
-        let mut work = Work {
-            requester: self.requester(&record.requester).await,
-            messages: self.store.messages(run).await?,
-            calls: self.store.calls(run).await?,
-            run: record,
-            runtime: Arc::clone(&self),
+        let deadline = options
+            .max_time
+            .map(|time| tokio::time::Instant::now() + time.saturating_sub(record.worked));
+        let _timer = deadline.map(|deadline| Timer::start(deadline, cancellation.clone()));
+        let held = Held {
             lease,
+            record,
             options,
             listener,
             cancellation,
+            deadline,
         };
+        let mut work = self.open(held).await?;
         let result = work.drive().await;
         if let Err(failure) = &result {
             work.interrupt(failure).await;
@@ -181,7 +239,27 @@ impl Runtime {
         result
     }
 
-    async fn wait_for_lease(&self, run: &RunId) -> Result<(Lease, RunRecord), StoreError> {
+    /// Reads what the work on a run needs.
+    pub(super) async fn open(self: &Arc<Self>, held: Held) -> Result<Work, StoreError> {
+        let run = &held.record.id;
+        Ok(Work {
+            requester: self.requester(&held.record.requester).await,
+            messages: self.store.messages(run).await?,
+            calls: self.store.calls(run).await?,
+            run: held.record,
+            runtime: Arc::clone(self),
+            lease: held.lease,
+            options: held.options,
+            listener: held.listener,
+            cancellation: held.cancellation,
+            deadline: held.deadline,
+        })
+    }
+
+    pub(super) async fn wait_for_lease(
+        &self,
+        run: &RunId,
+    ) -> Result<(Lease, RunRecord), StoreError> {
         let mut pause = std::time::Duration::from_millis(5);
         loop {
             match self
@@ -199,7 +277,7 @@ impl Runtime {
     }
 
     /// The ending of a run that is over.
-    async fn over(&self, run: RunRecord) -> Result<Ending, Failure> {
+    pub(super) async fn over(&self, run: RunRecord) -> Result<Ending, Failure> {
         let messages = self.store.messages(&run.id).await?;
         let text = match history(&messages, &[])?.pop() {
             Some(Message::Assistant(message)) => message.text,
@@ -207,7 +285,11 @@ impl Runtime {
         };
         let reason = match run.status {
             RunStatus::Cancelled => FinishReason::Cancelled,
-            _ => FinishReason::Answered,
+            _ => run
+                .ending
+                .as_deref()
+                .and_then(FinishReason::parse)
+                .unwrap_or(FinishReason::Answered),
         };
         Ok(Ending::Finished {
             run: run.id,
@@ -228,11 +310,21 @@ impl Work {
         }
     }
 
-    async fn drive(&mut self) -> Result<Ending, Failure> {
+    pub(super) async fn drive(&mut self) -> Result<Ending, Failure> {
         self.recover().await?;
         self.void_stale().await?;
         loop {
-            self.finish_calls().await?;
+            if let Some(stop) = self.stop().await? {
+                return self.wind_up(stop).await;
+            }
+            match self.finish_calls().await {
+                // A run below was told to stop, and so is this one: the loop's head says why.
+                Err(Failure::Stopped) if self.cancellation.is_cancelled() => continue,
+                other => other?,
+            }
+            if self.cancellation.is_cancelled() {
+                continue;
+            }
             if self.calls.iter().any(|call| !call.state.is_final()) {
                 if let Some(pending) = self.suspend().await? {
                     return Ok(Ending::Suspended {
@@ -243,12 +335,12 @@ impl Work {
                 // A decision arrived in the meantime.
                 continue;
             }
-            if self.run.step >= self.options.max_steps {
-                return self
-                    .finish(None, String::new(), FinishReason::StepLimit)
-                    .await;
+            if let Some(reason) = self.over_budget().await? {
+                return self.finish(None, String::new(), reason).await;
             }
-            let turn = self.ask_model().await?;
+            let Some(turn) = self.ask_model().await? else {
+                continue;
+            };
             if turn.tool_calls.is_empty() {
                 return self.answer(turn).await;
             }
@@ -256,29 +348,58 @@ impl Work {
         }
     }
 
+    /// Which budget of the run is used up.
+    async fn over_budget(&self) -> Result<Option<FinishReason>, StoreError> {
+        if self.run.step >= self.options.max_steps {
+            return Ok(Some(FinishReason::StepLimit));
+        }
+        let Some(most) = self.options.max_tokens else {
+            return Ok(None);
+        };
+        let used = self.runtime.store.tokens(&self.run.root).await?;
+        Ok((used >= most).then_some(FinishReason::TokenLimit))
+    }
+
     /// Runs what may run, until only calls are left that wait for people, or none.
     async fn finish_calls(&mut self) -> Result<(), Failure> {
+        // Delegated calls whose run below waits for people.
+        let mut parked = BTreeSet::new();
         loop {
-            if self.calls.iter().all(|call| call.state.is_final()) {
+            let done = self.calls.iter().all(|call| call.state.is_final());
+            if done || self.cancellation.is_cancelled() {
                 return Ok(());
             }
             self.expire_overdue().await?;
             let runnable: Vec<_> = self
                 .calls
                 .iter()
-                .filter(|call| matches!(call.state, CallState::Ready | CallState::Approved))
+                .filter(|call| match call.state {
+                    CallState::Ready | CallState::Approved => true,
+                    CallState::Delegated => !parked.contains(&call.id),
+                    _ => false,
+                })
                 .map(|call| call.id.clone())
                 .collect();
             if runnable.is_empty() {
                 return Ok(());
             }
-            let mut running: FuturesUnordered<_> =
-                runnable.iter().map(|call| self.run_call(call)).collect();
+            let calls: Vec<_> = runnable
+                .iter()
+                .map(|call| async { (call.clone(), self.run_call(call).await) })
+                .collect();
+            let most = self.runtime.settings.concurrency.max(1);
+            let mut running = stream::iter(calls).buffer_unordered(most);
             let mut failure = None;
-            while let Some(result) = running.next().await {
-                // The others go on: their effects are recorded whatever happened to one of them.
-                if let Err(error) = result {
-                    failure.get_or_insert(error);
+            while let Some((call, result)) = running.next().await {
+                match result {
+                    Ok(Ran::Ended) => {}
+                    Ok(Ran::Parked) => {
+                        parked.insert(call);
+                    }
+                    // The others go on: their effects are recorded whatever happened to one.
+                    Err(error) => {
+                        failure.get_or_insert(error);
+                    }
                 }
             }
             drop(running);
@@ -295,7 +416,7 @@ impl Work {
     }
 
     /// Puts the run down to wait for people. Nothing where a decision arrived meanwhile.
-    async fn suspend(&mut self) -> Result<Option<Vec<PendingCall>>, StoreError> {
+    pub(super) async fn suspend(&mut self) -> Result<Option<Vec<PendingCall>>, StoreError> {
         let store = &self.runtime.store;
         let waiting = self
             .calls
@@ -323,7 +444,11 @@ impl Work {
             .map_err(|error| StoreError::corrupt("message", self.run.id.as_str(), error))?;
         let answered = self.model_answered(&turn, step, &body);
         let ending = self
-            .finish(Some((body, answered)), turn.text, FinishReason::Answered)
+            .finish(
+                Some((body, answered, used(&turn))),
+                turn.text,
+                FinishReason::Answered,
+            )
             .await?;
         self.listener.send(RunEvent::StepFinished {
             step,
@@ -332,20 +457,28 @@ impl Work {
         Ok(ending)
     }
 
-    async fn finish(
+    pub(super) async fn finish(
         &mut self,
-        message: Option<(String, Event)>,
+        message: Option<(String, Event, Usage)>,
         text: String,
         reason: FinishReason,
     ) -> Result<Ending, Failure> {
-        let (message, answered) = message.unzip();
+        let (message, answered, usage) = match message {
+            Some((message, answered, usage)) => (Some(message), Some(answered), usage),
+            None => (None, None, Usage::default()),
+        };
         let ended = Event::RunEnded {
             status: RunStatus::Finished.as_str().to_owned(),
         };
         let events: Vec<_> = answered.into_iter().chain([ended]).collect();
+        let end = RunEnd::Finished {
+            message,
+            usage,
+            ending: reason.as_str(),
+        };
         self.runtime
             .store
-            .put_down(&self.lease, RunEnd::Finished { message }, &events)
+            .put_down(&self.lease, end, &events)
             .await?;
         Ok(Ending::Finished {
             run: self.run.id.clone(),
@@ -354,22 +487,32 @@ impl Work {
         })
     }
 
-    async fn ask_model(&mut self) -> Result<Turn, Failure> {
+    /// Asks the model. Nothing where the run is told to stop meanwhile: nothing of the turn counts
+    /// then.
+    async fn ask_model(&mut self) -> Result<Option<Turn>, Failure> {
         let step = self.run.step.saturating_add(1);
         self.listener.send(RunEvent::StepStarted { step });
         let request = ModelRequest::new(history(&self.messages, &self.calls)?)
             .instructions(self.runtime.instructions.clone())
             .tools(self.runtime.offers());
-        let mut stream = self.runtime.model.stream(&request).await?;
+        let mut stream = tokio::select! {
+            stream = self.runtime.model.stream(&request) => stream?,
+            () = self.cancellation.cancelled() => return Ok(None),
+        };
         let mut turn = TurnCollector::new();
-        while let Some(event) = stream.next().await {
+        loop {
+            let event = tokio::select! {
+                event = stream.next() => event,
+                () = self.cancellation.cancelled() => return Ok(None),
+            };
+            let Some(event) = event else { break };
             let event = event?;
             turn.push(&event)?;
             if let Some(event) = shown(event) {
                 self.listener.send(event);
             }
         }
-        Ok(turn.finish()?)
+        Ok(Some(turn.finish()?))
     }
 
     pub(super) fn remember(&mut self, step: u32, body: String) {
@@ -404,9 +547,10 @@ impl Work {
 
     /// Puts the run down after a failure, so that it can be resumed at once. Where that fails
     /// too, the lease ends by itself.
-    async fn interrupt(&self, failure: &Failure) {
+    pub(super) async fn interrupt(&self, failure: &Failure) {
         let (error, events) = match failure {
             Failure::Store(StoreError::LeaseLost { .. }) => return,
+            Failure::Stopped => ("the work was stopped".to_owned(), Vec::new()),
             Failure::Store(error) => (error.to_string(), Vec::new()),
             Failure::Model(error) => {
                 let step = self.run.step.saturating_add(1);
@@ -423,6 +567,33 @@ impl Work {
         if let Err(error) = self.runtime.store.put_down(&self.lease, end, &events).await {
             tracing::warn!(run = %self.run.id, %error, "putting a run down");
         }
+    }
+}
+
+/// What an answer used, as it is counted.
+pub(super) const fn used(turn: &Turn) -> Usage {
+    Usage {
+        input: turn.usage.input_tokens,
+        output: turn.usage.output_tokens,
+    }
+}
+
+/// Asks a run's tools to stop when its time is over, unless it is dropped before.
+struct Timer(tokio::task::AbortHandle);
+
+impl Timer {
+    fn start(deadline: tokio::time::Instant, cancellation: Cancellation) -> Self {
+        let wait = async move {
+            tokio::time::sleep_until(deadline).await;
+            cancellation.cancel();
+        };
+        Self(tokio::spawn(wait).abort_handle())
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

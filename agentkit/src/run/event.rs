@@ -1,3 +1,5 @@
+use serde::{Deserialize, Serialize};
+
 use crate::{
     approval::PendingCall,
     call::{CallId, CallState, Canonical, RunId},
@@ -46,7 +48,17 @@ pub enum RunEvent {
         /// The effective arguments; absent where the model's could not be decoded.
         arguments: Option<Canonical>,
     },
-    /// A call waits for people: an approval, a question, or doubt to be settled.
+    /// Something happened in the run that a call was handed to.
+    Delegated {
+        /// The call.
+        call: CallId,
+        /// The agent that it was handed to.
+        agent: String,
+        /// What happened there.
+        event: Box<RunEvent>,
+    },
+    /// A call waits for people, in the run or below it: an approval, a question, or doubt to be
+    /// settled.
     Pending(Box<PendingCall>),
     /// A call has its outcome.
     ToolEnded {
@@ -91,13 +103,44 @@ pub enum Ending {
 }
 
 /// Why a run is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FinishReason {
     /// The model had nothing more to do.
     Answered,
     /// The model has answered as often as the run allows.
     StepLimit,
+    /// The model has read and written as many tokens as the run allows.
+    TokenLimit,
+    /// The run was worked on for as long as it allows.
+    TimeLimit,
     /// The run was cancelled.
     Cancelled,
+}
+
+impl FinishReason {
+    /// The name under which the reason is stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::StepLimit => "step_limit",
+            Self::TokenLimit => "token_limit",
+            Self::TimeLimit => "time_limit",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The reason of this name.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        [
+            Self::Answered,
+            Self::StepLimit,
+            Self::TokenLimit,
+            Self::TimeLimit,
+            Self::Cancelled,
+        ]
+        .into_iter()
+        .find(|reason| reason.as_str() == name)
+    }
 }

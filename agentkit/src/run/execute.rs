@@ -19,6 +19,15 @@ use crate::{
     tool::{DynTool, Flow, RunContext, ToolContext},
 };
 
+/// What came of trying to run a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ran {
+    /// It ended, or waits for a person itself.
+    Ended,
+    /// It was handed on, and the run below waits for people.
+    Parked,
+}
+
 /// The approvals on which a call may be released.
 struct Approved {
     occasion: ApprovedOccasion,
@@ -29,7 +38,7 @@ struct Approved {
 
 impl Work {
     /// Releases a call that is ready or approved, runs it, and records its outcome.
-    pub(super) async fn run_call(&self, call: &CallId) -> Result<(), Failure> {
+    pub(super) async fn run_call(&self, call: &CallId) -> Result<Ran, Failure> {
         let runtime = &self.runtime;
         let standings = runtime.standings(call).await?;
         let facts = runtime
@@ -43,8 +52,12 @@ impl Work {
                 }
             })
             .await?;
+        if facts.call.state == CallState::Delegated {
+            return self.run_child(&facts.call).await;
+        }
         if facts.call.state != CallState::Executing || facts.call.epoch != Some(self.lease.epoch) {
-            return Ok(self.announce(&facts.call).await?);
+            self.announce(&facts.call).await?;
+            return Ok(Ran::Ended);
         }
         let (Some(tool), Some(arguments)) = (
             runtime.tools.get(&facts.call.tool),
@@ -55,7 +68,8 @@ impl Work {
             );
         };
         let result = self.execute(tool.as_ref(), &facts.call, &arguments).await;
-        self.record(tool.as_ref(), &facts.call, result).await
+        self.record(tool.as_ref(), &facts.call, result).await?;
+        Ok(Ran::Ended)
     }
 
     async fn execute(
@@ -142,6 +156,10 @@ impl Work {
         standings: &HashMap<String, Standing>,
     ) -> Result<CallChange, StoreError> {
         let Facts { run, call, now, .. } = facts;
+        if run.cancelled.is_some() {
+            let why = "cancelled: the run was cancelled before this ran";
+            return Ok(stop(facts, CallEvent::Cancel, why.to_owned()));
+        }
         let tool = match (self.gone(call), self.runtime.tools.get(&call.tool)) {
             (None, Some(tool)) => tool,
             (why, _) => return Ok(stop(facts, CallEvent::Supersede, why.unwrap_or_default())),
@@ -326,13 +344,27 @@ impl Work {
         approvers: Vec<String>,
         policies: Vec<String>,
     ) -> CallChange {
+        let policy = Digest::from_bytes(self.runtime.policy().digest());
+        let call = facts.call.id.clone();
+        if self.runtime.agents.contains_key(&facts.call.tool) {
+            let mut change = CallChange::new(CallEvent::Delegate);
+            change.events.push(Event::Delegated {
+                call,
+                agent: facts.call.tool.clone(),
+                fingerprint,
+                approvers,
+                policies,
+                policy,
+            });
+            return change;
+        }
         let mut change = CallChange::new(CallEvent::Start);
         change.events.push(Event::Released {
-            call: facts.call.id.clone(),
+            call,
             fingerprint,
             approvers,
             policies,
-            policy: Digest::from_bytes(self.runtime.policy().digest()),
+            policy,
             epoch: self.lease.epoch,
         });
         change
@@ -518,7 +550,10 @@ impl Work {
 
 impl Runtime {
     /// How the approvers of a call stand now, by their ids.
-    async fn standings(&self, call: &CallId) -> Result<HashMap<String, Standing>, StoreError> {
+    pub(super) async fn standings(
+        &self,
+        call: &CallId,
+    ) -> Result<HashMap<String, Standing>, StoreError> {
         let mut standings = HashMap::new();
         for stored in self.store.decisions(call).await? {
             let standing = match self.directory.standing(&stored.approver).await {

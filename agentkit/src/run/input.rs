@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -36,15 +38,34 @@ impl Input {
         self.options.max_steps = steps;
         self
     }
+
+    /// How many tokens the model may read and write, over all suspensions and in all sub-agents.
+    /// The answer that goes beyond it is still used; nothing is asked after it.
+    pub fn max_tokens(mut self, tokens: u64) -> Self {
+        self.options.max_tokens = Some(tokens);
+        self
+    }
+
+    /// For how long the run may be worked on, over all suspensions; the time in which it waits
+    /// for people does not count. Tools that are executing then are asked to stop.
+    pub fn max_time(mut self, time: Duration) -> Self {
+        self.options.max_time = Some(time);
+        self
+    }
 }
 
-/// Options of a run: they hold across every suspension.
+/// Options of a run: they hold across every suspension, and for sub-agents.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RunOptions {
     /// Whether the run asks for approval of its calls.
     pub require_approval: RequireApproval,
-    /// How often the model may answer; 32 unless said otherwise.
+    /// How often the model may answer; 32 unless said otherwise. Each sub-agent has as many.
     pub max_steps: u32,
+    /// How many tokens the model may read and write, all sub-agents together.
+    pub max_tokens: Option<u64>,
+    /// For how long the run may be worked on.
+    pub max_time: Option<Duration>,
 }
 
 impl Default for RunOptions {
@@ -52,6 +73,8 @@ impl Default for RunOptions {
         Self {
             require_approval: RequireApproval::Off,
             max_steps: 32,
+            max_tokens: None,
+            max_time: None,
         }
     }
 }
@@ -61,6 +84,10 @@ impl Default for RunOptions {
 struct Stored {
     require_approval: StoredDemand,
     max_steps: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_time: Option<Duration>,
 }
 
 impl RunOptions {
@@ -68,6 +95,8 @@ impl RunOptions {
         serde_json::to_string(&Stored {
             require_approval: self.require_approval.stored(),
             max_steps: self.max_steps,
+            max_tokens: self.max_tokens,
+            max_time: self.max_time,
         })
     }
 
@@ -76,6 +105,8 @@ impl RunOptions {
         Ok(Self {
             require_approval: stored.require_approval.restored(),
             max_steps: stored.max_steps,
+            max_tokens: stored.max_tokens,
+            max_time: stored.max_time,
         })
     }
 }

@@ -7,8 +7,12 @@ use crate::{
     tool::Cancellation,
 };
 
+/// How often the holder of a lease looks whether somebody in another process cancelled its run.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// Keeps a lease alive until it is dropped. When the lease is lost, tools are asked to stop;
-/// what they still write is refused by the lease's epoch.
+/// what they still write is refused by the lease's epoch. They are asked to stop as well when the
+/// run is cancelled, by whichever process.
 pub(super) struct Heartbeat(AbortHandle);
 
 impl Heartbeat {
@@ -19,10 +23,19 @@ impl Heartbeat {
         cancellation: Cancellation,
     ) -> Self {
         let beat = async move {
+            let mut renewed = tokio::time::Instant::now();
             loop {
-                tokio::time::sleep(every / 3).await;
+                tokio::time::sleep(LOOK.min(every / 3)).await;
+                match store.is_cancelled(&lease.run).await {
+                    Ok(true) => cancellation.cancel(),
+                    Ok(false) => {}
+                    Err(error) => tracing::warn!(run = %lease.run, %error, "reading a run"),
+                }
+                if renewed.elapsed() < every / 4 {
+                    continue;
+                }
                 match store.renew(&lease, every).await {
-                    Ok(()) => {}
+                    Ok(()) => renewed = tokio::time::Instant::now(),
                     Err(StoreError::LeaseLost { .. }) => {
                         cancellation.cancel();
                         return;

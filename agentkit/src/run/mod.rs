@@ -6,8 +6,10 @@
 //! the model.
 
 mod bind;
+mod cancel;
 mod decide;
 mod decide_error;
+mod delegate;
 mod drive;
 mod error;
 mod event;
@@ -19,6 +21,8 @@ mod propose;
 mod runtime;
 mod stream;
 
+pub(crate) use cancel::Active;
+pub use cancel::{CancelError, CancelOutcome};
 pub use decide_error::DecideError;
 pub use error::{RunError, StartError};
 pub use event::{Ending, FinishReason, RunEvent};

@@ -2,7 +2,7 @@
 
 use super::{
     RunEvent,
-    drive::{Failure, Work},
+    drive::{Failure, Work, used},
 };
 use crate::{
     call::{CallEvent, CallId, CallState, Digest, Timestamp},
@@ -41,7 +41,7 @@ impl Work {
         let records = self
             .runtime
             .store
-            .record_step(&self.lease, body.clone(), calls, &[answered])
+            .record_step(&self.lease, body.clone(), calls, used(&turn), &[answered])
             .await?;
         self.run.step = step;
         self.remember(step, body);

@@ -6,6 +6,7 @@ use std::{
 
 use agentkit_policy::{PolicyEngine, PolicySet, User};
 
+use super::cancel::Active;
 use crate::{
     approval::{Directory, Standing},
     call::{Digest, Principal, Timestamp},
@@ -24,6 +25,8 @@ pub struct Settings {
     pub claims_age: Duration,
     /// How long an instance may be silent before another one takes its run over: 30 seconds.
     pub lease: Duration,
+    /// How many calls of one step are executed at once: 16.
+    pub concurrency: usize,
 }
 
 impl Default for Settings {
@@ -32,6 +35,7 @@ impl Default for Settings {
             approval_ttl: Duration::from_hours(24),
             claims_age: Duration::from_hours(1),
             lease: Duration::from_secs(30),
+            concurrency: 16,
         }
     }
 }
@@ -45,6 +49,11 @@ pub struct Runtime {
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) tools: ToolSet,
     pub(crate) schemas: HashMap<String, Digest>,
+    /// The agents to which this one may hand tasks, by the names of their tools.
+    pub(crate) agents: HashMap<String, Arc<Self>>,
+    /// Whoever has this role may cancel runs of others.
+    pub(crate) operator_role: Option<String>,
+    pub(crate) active: Arc<Active>,
     pub(crate) contexts: Arc<Contexts>,
     pub(crate) policy: PolicyEngine,
     pub(crate) policy_text: String,

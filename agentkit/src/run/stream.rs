@@ -7,7 +7,7 @@ use futures_util::Stream;
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{Ending, RunError, RunEvent};
-use crate::call::RunId;
+use crate::call::{CallId, RunId};
 
 /// A run that this process works on. It is a stream of [`RunEvent`]s; [`ending`](Self::ending)
 /// says how the work ended.
@@ -59,16 +59,44 @@ impl Stream for Running {
 
 /// Where the work sends its events. Nobody has to listen.
 #[derive(Clone)]
-pub(super) struct Listener(mpsc::UnboundedSender<RunEvent>);
+pub(super) struct Listener {
+    events: mpsc::UnboundedSender<RunEvent>,
+    /// The calls that were handed on, from the root's, with the agents that they were handed to.
+    below: Vec<(CallId, String)>,
+}
 
 impl Listener {
     pub(super) fn channel() -> (Self, mpsc::UnboundedReceiver<RunEvent>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        (Self(sender), receiver)
+        let listener = Self {
+            events: sender,
+            below: Vec::new(),
+        };
+        (listener, receiver)
+    }
+
+    /// A listener for the run that a call was handed to.
+    pub(super) fn below(&self, call: CallId, agent: String) -> Self {
+        let mut listener = self.clone();
+        listener.below.push((call, agent));
+        listener
     }
 
     pub(super) fn send(&self, event: RunEvent) {
+        // What waits surfaces at the root as it is, under one identity; all else of a run below
+        // says where it comes from.
+        let event =
+            match event {
+                RunEvent::Pending(_) => event,
+                event => self.below.iter().rev().fold(event, |event, (call, agent)| {
+                    RunEvent::Delegated {
+                        call: call.clone(),
+                        agent: agent.clone(),
+                        event: Box::new(event),
+                    }
+                }),
+            };
         // A client that went away changes nothing.
-        let _ = self.0.send(event);
+        let _ = self.events.send(event);
     }
 }

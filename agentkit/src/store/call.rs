@@ -6,7 +6,7 @@ use super::{
     CallRecord, GateRecord, Lease, RunRecord, Store, StoreError,
     entity::{calls, decisions},
     rows,
-    run::insert_message,
+    run::{Usage, insert_message},
     transaction::RunTransaction,
 };
 use crate::{
@@ -164,12 +164,14 @@ impl Store {
         lease: &Lease,
         message: String,
         calls: Vec<NewCall>,
+        usage: Usage,
         events: &[Event],
     ) -> Result<Vec<CallRecord>, StoreError> {
         let mut transaction = RunTransaction::begin_held(self, lease).await?;
         let now = transaction.now;
         let step = transaction.row.step.saturating_add(1);
         transaction.changes.step = Set(step);
+        transaction.use_tokens(usage);
         insert_message(&transaction.tx, &lease.run, step, step, message, now).await?;
         for event in events {
             transaction.append(event)?;

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use sea_orm::{
     ColumnTrait as _, EntityTrait as _, QueryFilter as _, QueryOrder as _, QuerySelect as _,
+    sea_query::{Expr, ExprTrait as _, Query, SelectStatement},
 };
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{
     approval::{DecisionKind, PendingCall, PendingKind, Vote},
-    call::{CallState, RunId},
+    call::{CallState, RunId, Timestamp},
 };
 
 /// Which runs are looked for.
@@ -24,6 +25,16 @@ pub struct RunFilter {
     pub requester: Option<String>,
     /// Runs of this status only.
     pub status: Option<RunStatus>,
+    /// Runs on this thread only.
+    pub thread: Option<String>,
+    /// Runs with a call of this tool that waits for a person.
+    pub tool: Option<String>,
+    /// Runs with a call that waits in this way.
+    pub kind: Option<PendingKind>,
+    /// Runs that were started then or later.
+    pub since: Option<Timestamp>,
+    /// Runs that were started before then.
+    pub until: Option<Timestamp>,
 }
 
 impl RunFilter {
@@ -38,6 +49,36 @@ impl RunFilter {
     /// Runs of this status only.
     pub fn status(mut self, status: RunStatus) -> Self {
         self.status = Some(status);
+        self
+    }
+
+    /// Runs on this thread only.
+    pub fn thread(mut self, id: impl Into<String>) -> Self {
+        self.thread = Some(id.into());
+        self
+    }
+
+    /// Runs with a call of this tool that waits for a person, in the run or below it.
+    pub fn tool(mut self, name: impl Into<String>) -> Self {
+        self.tool = Some(name.into());
+        self
+    }
+
+    /// Runs with a call that waits in this way, in the run or below it.
+    pub fn kind(mut self, kind: PendingKind) -> Self {
+        self.kind = Some(kind);
+        self
+    }
+
+    /// Runs that were started at this time or later, on the database's clock.
+    pub fn since(mut self, time: Timestamp) -> Self {
+        self.since = Some(time);
+        self
+    }
+
+    /// Runs that were started before this time, on the database's clock.
+    pub fn until(mut self, time: Timestamp) -> Self {
+        self.until = Some(time);
         self
     }
 
@@ -84,7 +125,8 @@ pub struct RunSummary {
 }
 
 impl Store {
-    /// Runs that match, with what waits in them; a page at a time, oldest first.
+    /// Runs that match, with what waits in them and below them; a page at a time, oldest first.
+    /// Runs that were delegated are part of their root.
     ///
     /// # Errors
     ///
@@ -95,6 +137,7 @@ impl Store {
         page: &Page,
     ) -> Result<Vec<RunSummary>, StoreError> {
         let mut query = runs::Entity::find()
+            .filter(runs::Column::ParentId.is_null())
             .order_by_asc(runs::Column::Id)
             .limit(page.size.clamp(1, 1000));
         if let Some(agent) = &filter.agent {
@@ -105,6 +148,18 @@ impl Store {
         }
         if let Some(status) = filter.status {
             query = query.filter(runs::Column::Status.eq(status.as_str()));
+        }
+        if let Some(thread) = &filter.thread {
+            query = query.filter(runs::Column::ThreadId.eq(thread.as_str()));
+        }
+        if let Some(since) = filter.since {
+            query = query.filter(runs::Column::CreatedAt.gte(since.as_micros()));
+        }
+        if let Some(until) = filter.until {
+            query = query.filter(runs::Column::CreatedAt.lt(until.as_micros()));
+        }
+        if filter.tool.is_some() || filter.kind.is_some() {
+            query = query.filter(runs::Column::Id.in_subquery(roots_of_waiting(filter)));
         }
         if let Some(after) = &page.after {
             query = query.filter(runs::Column::Id.gt(after.as_str()));
@@ -124,7 +179,7 @@ impl Store {
             .collect())
     }
 
-    /// The calls of one run that wait for people.
+    /// The calls of one run, and of the runs below a root, that wait for people.
     ///
     /// # Errors
     ///
@@ -140,12 +195,19 @@ impl Store {
         &self,
         runs: &[RunRecord],
     ) -> Result<BTreeMap<String, Vec<PendingCall>>, StoreError> {
-        let waiting = CallState::ALL
-            .into_iter()
-            .filter(|state| state.needs_person());
+        let roots = runs.iter().filter(|run| run.parent.is_none());
+        let below = self
+            .delegated_by(roots.map(|run| run.id.as_str()).collect::<Vec<_>>())
+            .await?;
+        let threads: BTreeMap<_, _> = runs
+            .iter()
+            .filter_map(|run| Some((run.id.as_str(), run.thread.as_ref()?)))
+            .collect();
+        let ids = runs.iter().chain(&below).map(|run| run.id.as_str());
         let found = calls::Entity::find()
-            .filter(calls::Column::RunId.is_in(runs.iter().map(|run| run.id.as_str())))
-            .filter(calls::Column::State.is_in(waiting.map(CallState::as_str)))
+            .filter(calls::Column::RunId.is_in(ids))
+            .filter(calls::Column::State.is_in(waiting(None)))
+            .order_by_asc(calls::Column::RunId)
             .order_by_asc(calls::Column::Step)
             .order_by_asc(calls::Column::Position)
             .all(&self.inner.reader)
@@ -162,19 +224,57 @@ impl Store {
             .collect::<Result<Vec<_>, _>>()?;
         let mut pending = BTreeMap::<_, Vec<_>>::new();
         for row in &found {
-            let Some(run) = runs.iter().find(|run| run.id.as_str() == row.run_id) else {
+            let mut all = runs.iter().chain(&below);
+            let Some(run) = all.find(|run| run.id.as_str() == row.run_id) else {
                 continue;
             };
             let decided = votes
                 .iter()
                 .filter(|(call, _)| *call == row.id)
                 .map(|(_, vote)| vote);
-            if let Some(call) = pending_call(run, rows::call(row)?, decided) {
-                pending.entry(row.run_id.clone()).or_default().push(call);
+            if let Some(mut call) = pending_call(run, rows::call(row)?, decided) {
+                call.thread = threads.get(run.root.as_str()).map(|&id| id.clone());
+                // Under the run that was asked for: a root answers for those below it.
+                let asked = runs.iter().any(|asked| asked.id == run.id);
+                let under = if asked { &run.id } else { &run.root };
+                pending.entry(under.to_string()).or_default().push(call);
             }
         }
         Ok(pending)
     }
+}
+
+/// The states in which a call waits for a person, in one way or in all.
+fn waiting(kind: Option<PendingKind>) -> Vec<&'static str> {
+    let state = |kind| match kind {
+        PendingKind::Approval => CallState::AwaitingApproval,
+        PendingKind::Question => CallState::AwaitingInput,
+        PendingKind::InDoubt => CallState::InDoubt,
+    };
+    CallState::ALL
+        .into_iter()
+        .filter(|found| found.needs_person())
+        .filter(|found| kind.is_none_or(|kind| *found == state(kind)))
+        .map(CallState::as_str)
+        .collect()
+}
+
+/// The roots of runs with a call that waits as the filter says.
+fn roots_of_waiting(filter: &RunFilter) -> SelectStatement {
+    let mut query = Query::select();
+    query
+        .column((runs::Entity, runs::Column::RootId))
+        .from(calls::Entity)
+        .inner_join(
+            runs::Entity,
+            Expr::col((runs::Entity, runs::Column::Id))
+                .equals((calls::Entity, calls::Column::RunId)),
+        )
+        .and_where(Expr::col((calls::Entity, calls::Column::State)).is_in(waiting(filter.kind)));
+    if let Some(tool) = &filter.tool {
+        query.and_where(Expr::col((calls::Entity, calls::Column::Tool)).eq(tool.as_str()));
+    }
+    query
 }
 
 /// What a person is shown of a call, or nothing where it does not wait for one.
@@ -196,6 +296,9 @@ fn pending_call<'a>(
         .collect();
     Some(PendingCall {
         run: call.run,
+        root: run.root.clone(),
+        path: run.path.clone(),
+        thread: None,
         call: call.id,
         agent: run.agent.clone(),
         tool: call.tool,
@@ -203,11 +306,14 @@ fn pending_call<'a>(
         arguments: call.arguments?,
         fingerprint: call.fingerprint?,
         reasons: call.gate.reasons,
+        policies: call.gate.policies,
         quorum: call.quorum,
         approvals,
         requester: run.requester.clone(),
         requested_at: call.requested_at?,
         expires_at: call.expires_at?,
         payload: call.payload,
+        answer_schema: None,
+        seen_from: 0,
     })
 }

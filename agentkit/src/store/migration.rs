@@ -115,15 +115,27 @@ fn tables() -> Vec<TableCreateStatement> {
         table("agentkit_runs")
             .col(short("id").primary_key())
             .col(int("format"))
+            .col(short("root_id"))
+            .col(optional(short("parent_id")))
+            .col(optional(short("parent_call")))
+            .col(text("path"))
             .col(short("agent"))
             .col(bytes("definition", 32))
             .col(short("status"))
+            .col(optional(short("ending")))
+            .col(optional(long("cancelled_at")))
+            .col(optional(short("thread_id")))
+            .col(optional(long("thread_position")))
             .col(optional(short("tenant")))
             .col(short("requester_id"))
             .col(text("requester"))
             .col(bytes("secret", 32))
             .col(text("options"))
             .col(int("step"))
+            .col(long("input_tokens"))
+            .col(long("output_tokens"))
+            .col(long("worked"))
+            .col(long("worked_since"))
             .col(optional(text("error")))
             .col(optional(short("lease_owner")))
             .col(long("lease_epoch"))
@@ -212,6 +224,20 @@ fn indexes() -> Vec<IndexCreateStatement> {
             "agentkit_runs",
             "agentkit_runs_by_requester",
             &["requester_id", "id"],
+        ),
+        index("agentkit_runs", "agentkit_runs_by_root", &["root_id", "id"]),
+        // A call is handed to one run, however often its own run is taken over.
+        index(
+            "agentkit_runs",
+            "agentkit_runs_by_parent_call",
+            &["parent_call"],
+        )
+        .unique()
+        .to_owned(),
+        index(
+            "agentkit_runs",
+            "agentkit_runs_by_thread",
+            &["thread_id", "thread_position"],
         ),
         index(
             "agentkit_calls",

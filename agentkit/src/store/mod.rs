@@ -13,12 +13,14 @@ mod record;
 mod rows;
 mod run;
 mod transaction;
+mod tree;
 
 pub(crate) use call::{Ask, Binding, CallChange, Facts, NewCall, NewDecision, StoredDecision};
 pub use connect::Store;
 pub use error::StoreError;
 pub use inbox::{Page, RunFilter, RunSummary};
 pub use record::{
-    ApprovedOccasion, CallRecord, GateRecord, Lease, RunRecord, RunStatus, StoredMessage,
+    ApprovedOccasion, CallRecord, GateRecord, Lease, ParentCall, RunRecord, RunStatus,
+    StoredMessage,
 };
-pub(crate) use run::{NewRun, RunEnd};
+pub(crate) use run::{NewRun, RunEnd, Usage};

@@ -80,12 +80,26 @@ impl FromStr for RunStatus {
 pub struct RunRecord {
     /// Its id.
     pub id: RunId,
+    /// The run at the top of the delegation; itself where nobody delegated it.
+    pub root: RunId,
+    /// The call of another agent that was handed to this run.
+    pub parent: Option<ParentCall>,
+    /// The names of the agents from the root's to this run's.
+    pub path: Vec<String>,
     /// The agent's name.
     pub agent: String,
     /// Digest of the agent's definition when the run started.
     pub definition: Digest,
     /// How it stands.
     pub status: RunStatus,
+    /// Why it is over, where it is.
+    pub ending: Option<String>,
+    /// Since when it is to be cancelled.
+    pub cancelled: Option<Timestamp>,
+    /// The thread that it belongs to.
+    pub thread: Option<String>,
+    /// Its place in the thread; none where it only reads the thread.
+    pub thread_position: Option<i64>,
     /// On whose behalf it acts.
     pub requester: Principal,
     /// Its secret.
@@ -94,10 +108,31 @@ pub struct RunRecord {
     pub options: String,
     /// How many times the model has answered.
     pub step: u32,
+    /// Tokens that the model has read and written in it.
+    pub tokens: u64,
+    /// For how long it has been worked on, without what its present holder has not reported yet.
+    pub worked: std::time::Duration,
     /// Why it is interrupted.
     pub error: Option<String>,
     /// When it was started.
     pub created_at: Timestamp,
+}
+
+/// The call that was handed to a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParentCall {
+    /// The run that made the call.
+    pub run: RunId,
+    /// The call.
+    pub call: CallId,
+}
+
+impl ParentCall {
+    /// The call `call` of `run`.
+    pub const fn new(run: RunId, call: CallId) -> Self {
+        Self { run, call }
+    }
 }
 
 /// The right to work on a run. Every write of its holder is conditional on the epoch, so that a

@@ -1,7 +1,7 @@
 //! Between rows and records. Every row is hostile until it has been read here.
 
 use super::{
-    CallRecord, RunRecord, StoreError, StoredDecision,
+    CallRecord, ParentCall, RunRecord, StoreError, StoredDecision,
     entity::{calls, decisions, journal, runs},
     migration::FORMAT,
 };
@@ -67,20 +67,52 @@ pub(super) fn run(row: &runs::Model) -> Result<RunRecord, StoreError> {
     }
     Ok(RunRecord {
         id: row.id.parse().map_err(|error| corrupt("id")(&error))?,
+        root: row
+            .root_id
+            .parse()
+            .map_err(|error| corrupt("root")(&error))?,
+        parent: parent(row)?,
+        path: serde_json::from_str(&row.path).map_err(|error| corrupt("path")(&error))?,
         agent: row.agent.clone(),
         definition: digest("definition digest", id, &row.definition)?,
         status: row
             .status
             .parse()
             .map_err(|error| corrupt("status")(&error))?,
+        ending: row.ending.clone(),
+        cancelled: row.cancelled_at.map(Timestamp::from_micros),
+        thread: row.thread_id.clone(),
+        thread_position: row.thread_position,
         requester: serde_json::from_str(&row.requester)
             .map_err(|error| corrupt("requester")(&error))?,
         secret: RunSecret::from_bytes(fixed("secret", id, &row.secret)?),
         options: row.options.clone(),
         step: count("step", id, row.step)?,
+        tokens: unsigned(row.input_tokens).saturating_add(unsigned(row.output_tokens)),
+        worked: std::time::Duration::from_micros(unsigned(row.worked)),
         error: row.error.clone(),
         created_at: Timestamp::from_micros(row.created_at),
     })
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+fn parent(row: &runs::Model) -> Result<Option<ParentCall>, StoreError> {
+    let corrupt = |error| StoreError::corrupt("parent", &row.id, error);
+    match (&row.parent_id, &row.parent_call) {
+        (Some(run), Some(call)) => Ok(Some(ParentCall::new(
+            run.parse().map_err(corrupt)?,
+            call.parse().map_err(corrupt)?,
+        ))),
+        (None, None) => Ok(None),
+        _ => Err(StoreError::corrupt(
+            "parent",
+            &row.id,
+            "half of it is missing",
+        )),
+    }
 }
 
 pub(super) fn call(row: &calls::Model) -> Result<CallRecord, StoreError> {

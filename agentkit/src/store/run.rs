@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use sea_orm::{
     ActiveModelTrait as _, ColumnTrait as _, EntityTrait as _, QueryFilter as _, QueryOrder as _,
-    Set,
+    Set, sea_query::Query,
 };
 
 use super::{
-    CallRecord, Lease, RunRecord, RunStatus, Store, StoreError, StoredMessage, connect,
+    CallRecord, Lease, ParentCall, RunRecord, RunStatus, Store, StoreError, StoredMessage, connect,
     entity::{calls, journal, messages, policy_versions, runs},
     migration::FORMAT,
     rows,
@@ -20,6 +20,12 @@ use crate::{
 /// What a new run consists of.
 pub(crate) struct NewRun {
     pub(crate) id: RunId,
+    pub(crate) root: RunId,
+    pub(crate) parent: Option<ParentCall>,
+    pub(crate) path: Vec<String>,
+    pub(crate) thread: Option<String>,
+    /// None where the run only reads the thread.
+    pub(crate) thread_position: Option<i64>,
     pub(crate) agent: String,
     pub(crate) definition: Digest,
     pub(crate) requester: Principal,
@@ -32,9 +38,24 @@ pub(crate) struct NewRun {
 
 /// How a run is put down.
 pub(crate) enum RunEnd {
-    Finished { message: Option<String> },
-    Interrupted { error: String },
+    Finished {
+        message: Option<String>,
+        usage: Usage,
+        /// Why it is over.
+        ending: &'static str,
+    },
+    Cancelled,
+    Interrupted {
+        error: String,
+    },
     Suspended,
+}
+
+/// Tokens of one answer of the model.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Usage {
+    pub(crate) input: u64,
+    pub(crate) output: u64,
 }
 
 impl Store {
@@ -49,18 +70,32 @@ impl Store {
         let now = connect::now(&tx).await?;
         let requester = serde_json::to_string(&new.requester)
             .map_err(|error| StoreError::corrupt("requester", new.id.as_str(), error))?;
+        let path = serde_json::to_string(&new.path)
+            .map_err(|error| StoreError::corrupt("path", new.id.as_str(), error))?;
         let row = runs::ActiveModel {
             id: Set(new.id.to_string()),
             format: Set(FORMAT),
+            root_id: Set(new.root.to_string()),
+            parent_id: Set(new.parent.as_ref().map(|parent| parent.run.to_string())),
+            parent_call: Set(new.parent.as_ref().map(|parent| parent.call.to_string())),
+            path: Set(path),
             agent: Set(new.agent),
             definition: Set(new.definition.as_bytes().to_vec()),
             status: Set(RunStatus::Running.as_str().to_owned()),
+            ending: Set(None),
+            cancelled_at: Set(None),
+            thread_id: Set(new.thread),
+            thread_position: Set(new.thread_position),
             tenant: Set(new.requester.tenant),
             requester_id: Set(new.requester.id),
             requester: Set(requester),
             secret: Set(new.secret.as_bytes().to_vec()),
             options: Set(new.options),
             step: Set(0),
+            input_tokens: Set(0),
+            output_tokens: Set(0),
+            worked: Set(0),
+            worked_since: Set(now.as_micros()),
             error: Set(None),
             lease_owner: Set(Some(owner.to_owned())),
             lease_epoch: Set(1),
@@ -114,6 +149,7 @@ impl Store {
         transaction.changes.lease_owner = Set(Some(owner.to_owned()));
         transaction.changes.lease_epoch = Set(epoch);
         transaction.changes.lease_until = Set(until.as_micros());
+        transaction.changes.worked_since = Set(transaction.now.as_micros());
         if !record.status.is_final() {
             record.status = RunStatus::Running;
             transaction.changes.status = Set(RunStatus::Running.as_str().to_owned());
@@ -128,12 +164,14 @@ impl Store {
         let mut transaction = RunTransaction::begin_held(self, lease).await?;
         let until = transaction.now.saturating_add(by);
         transaction.changes.lease_until = Set(until.as_micros());
+        transaction.account();
         transaction.commit().await
     }
 
     /// Gives a lease back and changes nothing else.
     pub(crate) async fn hand_back(&self, lease: &Lease) -> Result<(), StoreError> {
         let mut transaction = RunTransaction::begin_held(self, lease).await?;
+        transaction.account();
         transaction.changes.lease_owner = Set(None);
         transaction.changes.lease_until = Set(0);
         transaction.commit().await
@@ -152,7 +190,13 @@ impl Store {
             return Ok(false);
         }
         let status = match end {
-            RunEnd::Finished { message } => {
+            RunEnd::Finished {
+                message,
+                usage,
+                ending,
+            } => {
+                transaction.changes.ending = Set(Some(ending.to_owned()));
+                transaction.use_tokens(usage);
                 if let Some(message) = message {
                     let step = transaction.row.step.saturating_add(1);
                     transaction.changes.step = Set(step);
@@ -168,6 +212,7 @@ impl Store {
                 }
                 RunStatus::Finished
             }
+            RunEnd::Cancelled => RunStatus::Cancelled,
             RunEnd::Interrupted { error } => {
                 transaction.changes.error = Set(Some(error));
                 RunStatus::Interrupted
@@ -177,6 +222,7 @@ impl Store {
         for event in events {
             transaction.append(event)?;
         }
+        transaction.account();
         transaction.changes.status = Set(status.as_str().to_owned());
         transaction.changes.lease_owner = Set(None);
         transaction.changes.lease_until = Set(0);
@@ -306,8 +352,20 @@ impl Store {
 
 async fn can_run(transaction: &RunTransaction) -> Result<bool, StoreError> {
     let states = [CallState::Ready.as_str(), CallState::Approved.as_str()];
+    // The root of a delegation answers for the runs below it.
+    let row = &transaction.row;
+    let runs = Query::select()
+        .column(runs::Column::Id)
+        .from(runs::Entity)
+        .and_where(runs::Column::RootId.eq(row.root_id.as_str()))
+        .to_owned();
+    let of = if row.parent_id.is_none() {
+        calls::Column::RunId.in_subquery(runs)
+    } else {
+        calls::Column::RunId.eq(row.id.as_str())
+    };
     calls::Entity::find()
-        .filter(calls::Column::RunId.eq(transaction.row.id.as_str()))
+        .filter(of)
         .filter(calls::Column::State.is_in(states))
         .one(&transaction.tx)
         .await

@@ -9,6 +9,7 @@ use super::{
     Lease, Store, StoreError, connect,
     entity::{journal, runs},
     rows,
+    run::Usage,
 };
 use crate::{
     call::{Canonical, RunId, Timestamp},
@@ -123,6 +124,22 @@ impl RunTransaction {
             head: ChainHead::EMPTY,
             entries: Vec::new(),
         }
+    }
+
+    /// Counts the time since the run was picked up, or was counted last, as worked.
+    pub(super) fn account(&mut self) {
+        let now = self.now.as_micros();
+        let since = now.saturating_sub(self.row.worked_since).max(0);
+        self.changes.worked = Set(self.row.worked.saturating_add(since));
+        self.changes.worked_since = Set(now);
+    }
+
+    /// Counts what an answer of the model used.
+    pub(super) fn use_tokens(&mut self, usage: Usage) {
+        let add =
+            |before: i64, more: u64| before.saturating_add(i64::try_from(more).unwrap_or(i64::MAX));
+        self.changes.input_tokens = Set(add(self.row.input_tokens, usage.input));
+        self.changes.output_tokens = Set(add(self.row.output_tokens, usage.output));
     }
 
     /// Appends an event to the run's journal.

@@ -10,6 +10,7 @@ mod argument_error;
 mod cancellation;
 mod context;
 mod contexts;
+mod delegate;
 #[cfg(feature = "dynamic")]
 mod dynamic;
 mod flow;
@@ -29,10 +30,12 @@ pub use argument_error::{ArgumentError, ArgumentProblem};
 pub use cancellation::Cancellation;
 pub use context::{RunContext, ToolContext};
 pub use contexts::{ContextType, Contexts};
+pub(crate) use delegate::{Delegate, Task};
 #[cfg(feature = "dynamic")]
 pub use dynamic::{Dynamic, DynamicError};
 pub use flow::{Flow, Json, Never};
 pub use set::{DuplicateTool, ToolSet};
+pub(crate) use spec::check_name;
 pub use spec::{ApprovalRule, Hints, SourceLocation, ToolSpec};
 pub use tool_error::ToolError;
 pub use typed::{DynTool, Tool, Typed, erase};

@@ -149,11 +149,7 @@ const NAME_RULE: &str = "a name starts with a letter or `_`, continues with lett
                          and `-` (all ASCII), and has at most 64 bytes";
 
 /// Checks the name of a tool; the error is the rule.
-#[cfg_attr(
-    not(feature = "dynamic"),
-    expect(dead_code, reason = "macros check names themselves")
-)]
-pub(super) fn check_name(name: &str) -> Result<(), &'static str> {
+pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let continues = name
         .bytes()
