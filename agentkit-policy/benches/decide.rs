@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Instant;
 
-use agentkit_policy::{Call, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User};
+use agentkit_policy::{Call, Facts, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User};
 use cedar_policy::{Authorizer, Context, Entities, Entity, EntityUid, PolicySet, Request};
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
@@ -48,6 +48,7 @@ fn call<'a>(tool: &'a str, arguments: &'a Value, user: &'a User) -> Call<'a> {
         run: "0198c0de-0000-7000-8000-000000000000",
         step: 3,
         now: 1_770_000_000_000_000,
+        facts: Facts::default(),
     }
 }
 

@@ -1,13 +1,18 @@
 //! One question to Cedar, answered so that no error ever makes the answer laxer.
 
+use std::collections::BTreeMap;
+
 use cedar_policy::{
-    AuthorizationError, Authorizer, Context, Decision as CedarDecision, Entities, Entity, EntityId,
-    EntityTypeName, EntityUid, Request, RestrictedExpression,
+    AuthorizationError, Authorizer, Context, Decision as CedarDecision, Entity, EntityUid, Request,
+    RestrictedExpression,
 };
 
-use crate::call::{Call, User};
+use crate::attribute::{AttributeType, AttributeValue};
+use crate::call::{Call, Facts, User};
 use crate::decision::{EvaluationError, Question};
-use crate::declaration::{AttributeType, AttributeValue, Settings};
+use crate::declaration::Settings;
+use crate::entities::{Known, People, uid};
+use crate::session::session_expression;
 use crate::shape::{Mapped, datetime_text, map_input, string_fits};
 use crate::slice::Slice;
 
@@ -26,6 +31,8 @@ impl Answer {
     fn refused(error: EvaluationError) -> Self {
         Self {
             errors: vec![error],
+            // A question that cannot be put is not passed over for the next one.
+            forbidden: true,
             ..Self::default()
         }
     }
@@ -42,15 +49,13 @@ pub(crate) struct Votes<'a> {
 /// A call made ready to be asked about.
 pub(crate) struct Prepared<'a> {
     slice: &'a Slice,
-    settings: &'a Settings,
+    facts: Facts<'a>,
     shadow: bool,
     requester: EntityUid,
     agent: EntityUid,
-    entities: Entities,
-    input: RestrictedExpression,
-    system: RestrictedExpression,
-    run: RestrictedExpression,
-    tool: RestrictedExpression,
+    people: People,
+    /// What every question's context begins with.
+    context: Vec<(String, RestrictedExpression)>,
 }
 
 type Fault = String;
@@ -60,79 +65,80 @@ impl<'a> Prepared<'a> {
     /// them is the requester, their record is the fresher one.
     pub(crate) fn new(
         slice: &'a Slice,
-        settings: &'a Settings,
-        call: &Call<'_>,
+        settings: &Settings,
+        call: &Call<'a>,
         people: &[&User],
         reads_arguments: bool,
     ) -> Result<Self, EvaluationError> {
-        let fault = |message: Fault| EvaluationError {
-            question: None,
-            policy: None,
-            message,
-        };
+        Self::map(slice, settings, call, people, reads_arguments).map_err(|message| {
+            EvaluationError {
+                question: None,
+                policy: None,
+                message,
+            }
+        })
+    }
+
+    fn map(
+        slice: &'a Slice,
+        settings: &Settings,
+        call: &Call<'a>,
+        people: &[&User],
+        reads_arguments: bool,
+    ) -> Result<Self, Fault> {
+        let mut context = Vec::with_capacity(9);
         let mapped = if reads_arguments {
             map_input(&slice.tool.input, call.arguments).map_err(|error| {
-                fault(if error.path.is_empty() {
+                if error.path.is_empty() {
                     format!("arguments: {}", error.message)
                 } else {
                     format!("argument `{}`: {}", error.path, error.message)
-                })
+                }
             })?
         } else {
             Mapped {
-                input: record([]).map_err(fault)?,
+                input: record([])?,
                 entities: Vec::new(),
             }
         };
-        let agent = uid("Agent", call.agent).map_err(fault)?;
-        let mut entities = mapped.entities;
-        entities.push(Entity::with_uid(agent.clone()));
-        let fresher = people.iter().find(|person| person.id == call.user.id);
-        let everyone = std::iter::once(fresher.copied().unwrap_or(call.user)).chain(
-            people
-                .iter()
-                .copied()
-                .filter(|person| person.id != call.user.id),
-        );
-        let mut roles = std::collections::BTreeSet::new();
-        for person in everyone {
-            entities.push(user_entity(person, settings).map_err(fault)?);
-            roles.extend(person.roles.iter());
-        }
-        for role in roles {
-            entities.push(Entity::with_uid(uid("Role", role).map_err(fault)?));
-        }
+        context.push(("input".to_owned(), mapped.input));
         let declared = &slice.tool.declaration;
+        if reads_arguments && !declared.derived.is_empty() {
+            let derived = derived(&declared.derived, call.facts.derived)?;
+            context.push(("derived".to_owned(), derived));
+        }
+        let extension = reads_arguments.then_some(&settings.extension);
+        let provided = Known::of(extension, call.facts.provided)?;
+        context.extend(provided.app()?.map(|app| ("app".to_owned(), app)));
+        let now = datetime(call.now.div_euclid(1000))?;
+        context.push(("system".to_owned(), record([("now", now)])?));
+        let run = record([
+            ("id", text(call.run)?),
+            ("step", RestrictedExpression::new_long(call.step.into())),
+        ])?;
+        context.push(("run".to_owned(), run));
         let flag = RestrictedExpression::new_bool;
-        let text = |text: &str| -> Result<RestrictedExpression, EvaluationError> {
-            string_fits(text).map_err(fault)?;
-            Ok(RestrictedExpression::new_string(text.to_owned()))
-        };
+        let tool = record([
+            ("name", text(&declared.name)?),
+            ("read_only", flag(declared.read_only)),
+            ("destructive", flag(declared.destructive)),
+            ("idempotent", flag(declared.idempotent)),
+        ])?;
+        context.push(("tool".to_owned(), tool));
+
+        let mut entities = People::new(settings, &provided, call.agent)?;
+        let fresher = people.iter().find(|person| person.id == call.user.id);
+        entities.add(fresher.copied().unwrap_or(call.user))?;
+        for person in people.iter().filter(|person| person.id != call.user.id) {
+            entities.add(person)?;
+        }
         Ok(Self {
-            requester: uid("User", &call.user.id).map_err(fault)?,
-            agent,
-            entities: slice
-                .actions
-                .clone()
-                .add_entities(entities, Some(&slice.schema))
-                .map_err(|error| fault(error.to_string()))?,
-            input: mapped.input,
-            system: record([("now", datetime(call.now.div_euclid(1000)).map_err(fault)?)])
-                .map_err(fault)?,
-            run: record([
-                ("id", text(call.run)?),
-                ("step", RestrictedExpression::new_long(call.step.into())),
-            ])
-            .map_err(fault)?,
-            tool: record([
-                ("name", text(&declared.name)?),
-                ("read_only", flag(declared.read_only)),
-                ("destructive", flag(declared.destructive)),
-                ("idempotent", flag(declared.idempotent)),
-            ])
-            .map_err(fault)?,
+            requester: uid("User", &call.user.id)?,
+            agent: uid("Agent", call.agent)?,
+            people: entities.finish(slice, mapped.entities)?,
+            context,
             slice,
-            settings,
+            facts: call.facts,
             shadow: false,
         })
     }
@@ -143,21 +149,15 @@ impl<'a> Prepared<'a> {
         self
     }
 
-    /// Adds people who are not known when the call is mapped.
-    pub(crate) fn add_people(&mut self, people: &[User]) -> Result<(), EvaluationError> {
-        let entities: Result<Vec<Entity>, Fault> = people
-            .iter()
-            .map(|person| user_entity(person, self.settings))
-            .collect();
-        let fault = |message| EvaluationError {
-            question: None,
-            policy: None,
-            message,
-        };
-        self.entities = std::mem::replace(&mut self.entities, Entities::empty())
-            .add_entities(entities.map_err(fault)?, Some(&self.slice.schema))
-            .map_err(|error| fault(error.to_string()))?;
-        Ok(())
+    /// Adds people who are not known when the call is mapped, and have nothing but a name.
+    pub(crate) fn add_nobodies(&mut self, nobodies: &[Entity]) -> Result<(), EvaluationError> {
+        self.people
+            .add_nobodies(nobodies)
+            .map_err(|message| EvaluationError {
+                question: None,
+                policy: None,
+                message,
+            })
     }
 
     pub(crate) fn unattended(&self) -> Answer {
@@ -181,7 +181,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<bool, Fault> {
         let action = &self.slice.asked(question).action;
         let request = self.request(question, action, &self.requester, votes)?;
-        match cedar_policy::eval_expression(&request, &self.entities, clause) {
+        match cedar_policy::eval_expression(&request, self.people.entities(), clause) {
             Ok(cedar_policy::EvalResult::Bool(holds)) => Ok(holds),
             Ok(other) => Err(format!("it is not a truth value but `{other}`")),
             Err(error) => Err(error.to_string()),
@@ -204,7 +204,7 @@ impl<'a> Prepared<'a> {
             (Some(with_shadow), true) => with_shadow,
             _ => &asked.policies,
         };
-        let response = Authorizer::new().is_authorized(&request, policies, &self.entities);
+        let response = Authorizer::new().is_authorized(&request, policies, self.people.entities());
         let mut errors = Vec::new();
         let mut errored_forbids = Vec::new();
         for AuthorizationError::PolicyEvaluationError(error) in response.diagnostics().errors() {
@@ -261,12 +261,14 @@ impl<'a> Prepared<'a> {
         principal: &EntityUid,
         votes: Option<Votes<'_>>,
     ) -> Result<Request, Fault> {
-        let mut pairs = vec![
-            ("input".to_owned(), self.input.clone()),
-            ("system".to_owned(), self.system.clone()),
-            ("run".to_owned(), self.run.clone()),
-            ("tool".to_owned(), self.tool.clone()),
-        ];
+        let mut pairs = self.context.clone();
+        let asked = self.slice.asked(question);
+        let (fields, schema) = match (&self.slice.shadow_schema, self.shadow) {
+            (Some(schema), true) => (&asked.shadow_session, schema),
+            _ => (&asked.session, &self.slice.schema),
+        };
+        let session = session_expression(fields, self.facts.session)?;
+        pairs.extend(session.map(|session| ("session".to_owned(), session)));
         let mut named = vec![principal, &self.agent];
         if let Some(votes) = votes {
             let approvers = votes.approvers.iter().cloned();
@@ -295,10 +297,7 @@ impl<'a> Prepared<'a> {
         }
         // Cedar reads a missing entity as one without attributes and parents, and a forbid on
         // its group would not match.
-        if let Some(missing) = named
-            .into_iter()
-            .find(|uid| self.entities.get(uid).is_none())
-        {
+        if let Some(missing) = named.into_iter().find(|uid| !self.people.holds(uid)) {
             return Err(format!("`{missing}` is not among the entities of the call"));
         }
         let context = Context::from_pairs(pairs).map_err(|error| error.to_string())?;
@@ -307,62 +306,39 @@ impl<'a> Prepared<'a> {
             action.clone(),
             self.agent.clone(),
             context,
-            Some(&self.slice.schema),
+            Some(schema),
         )
         .map_err(|error| error.to_string())
     }
 }
 
-pub(crate) fn user_uid(id: &str) -> Result<EntityUid, Fault> {
-    uid("User", id)
+fn derived(
+    declared: &BTreeMap<String, AttributeType>,
+    facts: Option<&BTreeMap<String, AttributeValue>>,
+) -> Result<RestrictedExpression, Fault> {
+    let undeclared =
+        facts.and_then(|facts| facts.keys().find(|name| !declared.contains_key(*name)));
+    if let Some(name) = undeclared {
+        return Err(format!(
+            "derived fact `{name}`: the tool does not declare it"
+        ));
+    }
+    let mut pairs = Vec::with_capacity(declared.len());
+    for (name, kind) in declared {
+        let value = facts.and_then(|facts| facts.get(name)).ok_or_else(|| {
+            format!("derived fact `{name}`: the tool declares it and it was not handed in")
+        })?;
+        let value = kind
+            .expression(value)
+            .map_err(|why| format!("derived fact `{name}`: {why}"))?;
+        pairs.push((name.clone(), value));
+    }
+    RestrictedExpression::new_record(pairs).map_err(|error| error.to_string())
 }
 
-fn uid(kind: &str, id: &str) -> Result<EntityUid, Fault> {
-    if id.is_empty() {
-        return Err(format!("the id of the {} is empty", kind.to_lowercase()));
-    }
-    string_fits(id).map_err(|message| format!("id of the {}: {message}", kind.to_lowercase()))?;
-    let kind: EntityTypeName = kind
-        .parse()
-        .map_err(|error: cedar_policy::ParseErrors| error.to_string())?;
-    Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(id)))
-}
-
-fn user_entity(user: &User, settings: &Settings) -> Result<Entity, Fault> {
-    let mut attributes = Vec::new();
-    for (name, kind) in &settings.user_attributes {
-        let Some(value) = user.attributes.get(name) else {
-            continue;
-        };
-        let text = |text: &String| {
-            string_fits(text).map_err(|message| format!("attribute `{name}`: {message}"))?;
-            Ok::<_, Fault>(RestrictedExpression::new_string(text.clone()))
-        };
-        let expression = match (kind, value) {
-            (AttributeType::Bool, AttributeValue::Bool(value)) => {
-                RestrictedExpression::new_bool(*value)
-            }
-            (AttributeType::Long, AttributeValue::Long(value)) => {
-                RestrictedExpression::new_long(*value)
-            }
-            (AttributeType::String, AttributeValue::String(value)) => text(value)?,
-            (AttributeType::Strings, AttributeValue::Strings(values)) => {
-                let values: Result<Vec<_>, Fault> = values.iter().map(text).collect();
-                RestrictedExpression::new_set(values?)
-            }
-            (kind, _) => {
-                return Err(format!(
-                    "attribute `{name}` of user `{}` is not of its declared type {kind:?}",
-                    user.id
-                ));
-            }
-        };
-        attributes.push((name.clone(), expression));
-    }
-    let parents: Result<Vec<EntityUid>, Fault> =
-        user.roles.iter().map(|role| uid("Role", role)).collect();
-    Entity::new_with_tags(uid("User", &user.id)?, attributes, parents?, [])
-        .map_err(|error| error.to_string())
+fn text(text: &str) -> Result<RestrictedExpression, Fault> {
+    string_fits(text)?;
+    Ok(RestrictedExpression::new_string(text.to_owned()))
 }
 
 fn record<const N: usize>(

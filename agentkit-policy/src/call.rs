@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::declaration::AttributeValue;
+use crate::attribute::AttributeValue;
+use crate::provider::Provided;
+use crate::session::SessionFacts;
 
 /// A person, authenticated by the application; in policies `User::"id" in Role::"…"`.
 ///
@@ -62,6 +64,23 @@ pub struct Call<'a> {
     pub step: u32,
     /// The time of the decision, in microseconds since the Unix epoch, UTC.
     pub now: i64,
+    /// What is known besides; [`Facts::default`] where policies read none of it.
+    pub facts: Facts<'a>,
+}
+
+/// What is known of a call besides its arguments.
+///
+/// Nothing is filled in: what policies read, or the tool or an extension declares, and is not
+/// here, denies the call.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts<'a> {
+    /// The past: `context.session`.
+    pub session: Option<&'a SessionFacts>,
+    /// What the tool derives from the arguments: `context.derived`, by
+    /// [`ToolDeclaration::derived`](crate::ToolDeclaration).
+    pub derived: Option<&'a BTreeMap<String, AttributeValue>>,
+    /// What the application's [`EntityProvider`](crate::EntityProvider) said.
+    pub provided: Option<&'a Provided>,
 }
 
 /// The approvals that a call has, and what was demanded besides the policy.

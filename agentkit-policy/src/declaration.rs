@@ -1,9 +1,11 @@
 //! What the application declares: its tools, the attributes of its users, the files of its policies.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use crate::attribute::AttributeType;
+use crate::fact::{FactDeclaration, HostFacts};
+use crate::provider::Extension;
 
 /// A tool as the policy engine sees it: a name, the shape of its arguments, and its hints.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +26,10 @@ pub struct ToolDeclaration {
     pub idempotent: bool,
     /// The tool always wants a human, whatever the policy would let run alone.
     pub require_approval: bool,
+    /// Facts that the tool derives from its arguments, such as `total_cents` or
+    /// `recipient_domains`: policies read them as `context.derived.total_cents`. Each must be
+    /// handed in with every call, or the call is denied.
+    pub derived: BTreeMap<String, AttributeType>,
 }
 
 impl ToolDeclaration {
@@ -36,7 +42,14 @@ impl ToolDeclaration {
             destructive: false,
             idempotent: false,
             require_approval: false,
+            derived: BTreeMap::new(),
         }
+    }
+
+    /// Declares a fact that the tool derives from its arguments.
+    pub fn derived(mut self, name: impl Into<String>, kind: AttributeType) -> Self {
+        self.derived.insert(name.into(), kind);
+        self
     }
 }
 
@@ -59,63 +72,6 @@ impl PolicySource {
     }
 }
 
-/// The type of an attribute of a user, as policies see it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum AttributeType {
-    /// Cedar `Bool`.
-    Bool,
-    /// Cedar `Long`.
-    Long,
-    /// Cedar `String`.
-    String,
-    /// Cedar `Set<String>`.
-    Strings,
-}
-
-/// The value of an attribute of a user.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum AttributeValue {
-    /// A truth value.
-    Bool(bool),
-    /// A whole number.
-    Long(i64),
-    /// A text of at most 64 KiB.
-    String(String),
-    /// A set of texts.
-    Strings(BTreeSet<String>),
-}
-
-impl From<bool> for AttributeValue {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
-}
-
-impl From<i64> for AttributeValue {
-    fn from(value: i64) -> Self {
-        Self::Long(value)
-    }
-}
-
-impl From<&str> for AttributeValue {
-    fn from(value: &str) -> Self {
-        Self::String(value.to_owned())
-    }
-}
-
-impl From<String> for AttributeValue {
-    fn from(value: String) -> Self {
-        Self::String(value)
-    }
-}
-
-impl From<BTreeSet<String>> for AttributeValue {
-    fn from(value: BTreeSet<String>) -> Self {
-        Self::Strings(value)
-    }
-}
-
 /// How the engine is set up: the vocabulary of the policies beyond the tools, and its limits.
 ///
 /// The default declares the user attributes `tenant` and `authenticated_by` (both `String`).
@@ -133,6 +89,15 @@ pub struct Settings {
     pub max_policy_height: usize,
     /// Greatest size of all policy texts together, in bytes (16 MiB).
     pub max_policy_bytes: usize,
+    /// Facts about the past that policies may read in `context.session`, besides those that are
+    /// always there.
+    pub facts: Vec<FactDeclaration>,
+    /// Which facts of `context.session` the host hands in (all of them). A policy that reads any
+    /// other does not load.
+    pub host_facts: HostFacts,
+    /// Entities and facts that the application adds through its
+    /// [`EntityProvider`](crate::EntityProvider).
+    pub extension: Extension,
 }
 
 impl Default for Settings {
@@ -146,6 +111,9 @@ impl Default for Settings {
             max_approval_age: Duration::from_hours(366 * 24),
             max_policy_height: 200,
             max_policy_bytes: 16 * 1024 * 1024,
+            facts: Vec::new(),
+            host_facts: HostFacts::All,
+            extension: Extension::default(),
         }
     }
 }
@@ -155,5 +123,32 @@ impl Settings {
     pub fn user_attribute(mut self, name: impl Into<String>, kind: AttributeType) -> Self {
         self.user_attributes.insert(name.into(), kind);
         self
+    }
+
+    /// Declares a fact about the past, so that policies may read it in `context.session`.
+    pub fn fact(mut self, fact: FactDeclaration) -> Self {
+        self.facts.push(fact);
+        self
+    }
+
+    /// Says which facts of `context.session` the host hands in.
+    pub fn host_facts(mut self, facts: HostFacts) -> Self {
+        self.host_facts = facts;
+        self
+    }
+
+    /// Adds the vocabulary of the application's [`EntityProvider`](crate::EntityProvider).
+    pub fn extension(mut self, extension: Extension) -> Self {
+        self.extension = extension;
+        self
+    }
+
+    /// The longest window of the declared facts: whoever keeps the past for less time cannot
+    /// compute them and has to refuse to start. None where no fact has a window.
+    pub fn longest_window(&self) -> Option<Duration> {
+        self.facts
+            .iter()
+            .filter_map(|fact| fact.window.last())
+            .max()
     }
 }

@@ -22,7 +22,7 @@
 //! ` with approval` after it, or `approve ` before it, for permits.
 //!
 //! ```
-//! use agentkit_policy::{Approvals, Call, Outcome, PolicyEngine, PolicySource};
+//! use agentkit_policy::{Approvals, Call, Facts, Outcome, PolicyEngine, PolicySource};
 //! use agentkit_policy::{ToolDeclaration, User, Verdict};
 //! use serde_json::json;
 //!
@@ -55,7 +55,7 @@
 //! let now = 1_770_000_000_000_000;
 //! let call = Call {
 //!     tool: "issue_refund", arguments: &arguments, user: &clara,
-//!     agent: "refund-desk", run: "run-1", step: 0, now,
+//!     agent: "refund-desk", run: "run-1", step: 0, now, facts: Facts::default(),
 //! };
 //! assert_eq!(set.decide(&call).outcome, Outcome::RequireApproval { quorum: 1 });
 //!
@@ -96,6 +96,19 @@
 //! | `anyOf` without a tag | `{ str?, int?, num?, bool?, obj?, arr? }`; all that accept the value are filled in |
 //! | recursion, any JSON | `{ present: Bool, bytes: Long, sha256: String }` |
 //!
+//! Three more records are there where something declares them:
+//!
+//! - `context.session`: facts about the past of the session and its people, always present ones
+//!   (`id`, `agent`, `depth`, `turn`, `calls_since_user`, `started_at`, `labels`, `this`) and those
+//!   of [`Settings::facts`] ([`FactDeclaration`]). The host computes what
+//!   [`PolicySet::session_facts`] lists and hands it in as [`SessionFacts`]; what a host cannot
+//!   compute it excludes with [`HostFacts`], and policies that read it do not load.
+//! - `context.derived`: facts that a tool derives from its arguments
+//!   ([`ToolDeclaration::derived`]).
+//! - `context.app`, entity types and groups: what the application's [`EntityProvider`] adds.
+//!
+//! A fact that is read or declared and was not handed in denies the call; nothing is defaulted.
+//!
 //! Arguments are never read as Cedar's JSON, so nothing in them can pose as an entity or as an
 //! extension value.
 //!
@@ -115,15 +128,21 @@
 //! [`PolicyEngine::reload`] swaps sets in one step, or keeps the old one and says why.
 
 mod ask;
+mod attribute;
 mod call;
 mod decision;
 mod declaration;
 mod engine;
+mod entities;
 mod explain;
+mod fact;
 mod lint;
 mod load;
 mod load_error;
+mod mention;
 mod policy;
+mod provider;
+mod session;
 mod set;
 mod shape;
 mod slice;
@@ -131,13 +150,22 @@ mod source;
 pub mod testing;
 mod tool;
 
-pub use call::{Approvals, Call, User};
+pub use attribute::{AttributeType, AttributeValue};
+pub use call::{Approvals, Call, Facts, User};
 pub use decision::{
     Decision, Effect, EvaluationError, Outcome, Permission, PolicyRef, Question, RefusedVote,
     Release, ShadowDecision, Verdict,
 };
-pub use declaration::{AttributeType, AttributeValue, PolicySource, Settings, ToolDeclaration};
+pub use declaration::{PolicySource, Settings, ToolDeclaration};
 pub use engine::PolicyEngine;
 pub use explain::{ApproverRule, Explanation, NearMiss};
+pub use fact::{
+    Distinct, FactDeclaration, FactKind, FactScope, FactWindow, HostFacts, SameArguments, ValuePath,
+};
 pub use load_error::{Finding, LoadError};
+pub use provider::{
+    About, EntityName, EntityProvider, EntityType, Extension, Field, FieldType, FieldValue,
+    Occasion, Provided, ProvidedEntity, ProviderError, Providing, ask_provider,
+};
+pub use session::{ReadFact, SessionFacts};
 pub use set::PolicySet;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::declaration::{PolicySource, Settings, ToolDeclaration};
 use crate::load_error::{Finding, LoadError};
 use crate::policy::{LoadedPolicy, parse};
-use crate::set::{Held, PolicySet};
+use crate::session::{fields, session_type};
+use crate::set::{Held, PolicySet, nobodies};
 use crate::slice::{cut, digest};
 use crate::source::{Statement, statements};
 use crate::tool::{Tool, Vocabulary, preamble};
@@ -39,7 +40,12 @@ impl PolicySet {
         sources: &[PolicySource],
         settings: &Settings,
     ) -> Result<Self, LoadError> {
-        load(Tool::read_all(tools), sources, settings, false)
+        load(
+            Tool::read_all(tools, &settings.extension),
+            sources,
+            settings,
+            false,
+        )
     }
 }
 
@@ -70,6 +76,14 @@ fn load_on_stack(
     built_in: bool,
 ) -> Result<PolicySet, LoadError> {
     let mut findings = Vec::new();
+    if !built_in {
+        findings.extend(settings.extension.check(&settings.user_attributes));
+        findings.extend(crate::session::check(settings, &tools));
+    }
+    if !findings.is_empty() {
+        // Policies cannot be checked against a vocabulary that does not hold together.
+        return Err(LoadError::new(findings));
+    }
     let vocabulary = Vocabulary::new(&tools);
     let all: Vec<Statement<'_>> = sources.iter().flat_map(statements).collect();
     let mut policies: Vec<LoadedPolicy> = Vec::with_capacity(all.len());
@@ -99,7 +113,9 @@ fn load_on_stack(
     let preamble = preamble(settings);
     let mut schema_text = preamble.clone();
     for tool in &tools {
-        tool.declare(&mut schema_text);
+        let session = session_type(fields(tool, settings).iter());
+        let session = session.as_deref();
+        tool.declare([session; 3], &settings.extension, &mut schema_text);
     }
     let warnings = crate::lint::warnings(&tools, &policies);
     let mut slices = BTreeMap::new();
@@ -134,7 +150,9 @@ fn load_on_stack(
         });
         return Err(LoadError::new(findings));
     }
-    let digest = digest(&schema_text, settings, None, policies.iter());
+    let nobodies = nobodies(settings).map_err(|why| LoadError::new(vec![Finding::about(why)]))?;
+    let facts = settings.facts.iter();
+    let digest = digest(&schema_text, settings, facts, None, policies.iter());
     Ok(PolicySet {
         settings: settings.clone(),
         slices,
@@ -152,5 +170,6 @@ fn load_on_stack(
         built_in,
         schema_text,
         warnings,
+        nobodies,
     })
 }

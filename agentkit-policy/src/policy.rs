@@ -9,6 +9,7 @@ use miette::Diagnostic;
 use crate::decision::{Effect, PolicyRef, Question};
 use crate::declaration::Settings;
 use crate::load_error::Finding;
+use crate::mention::Mentions;
 use crate::source::{Statement, code_of};
 use crate::tool::{Named, Vocabulary, nearest};
 
@@ -52,6 +53,8 @@ pub(crate) struct LoadedPolicy {
     /// Its annotations as text; they advise and never decide.
     pub(crate) annotations: String,
     pub(crate) body: pst::Template,
+    /// What it reads of `context.session`.
+    pub(crate) mentions: Mentions,
 }
 
 impl LoadedPolicy {
@@ -194,6 +197,7 @@ pub(crate) fn parse(
         log_only,
         canonical,
         annotations,
+        mentions: Mentions::of(&body),
         body,
     })
 }

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use cedar_policy::EntityUid;
 use cedar_policy::pst::Template;
+use cedar_policy::{Entity, EntityUid};
 
-use crate::ask::{Answer, Prepared, Votes, user_uid};
+use crate::ask::{Answer, Prepared, Votes};
 use crate::call::{Approvals, Call, User};
 use crate::decision::{
     Decision, EvaluationError, Outcome, Permission, PolicyRef, RefusedVote, Release,
     ShadowDecision, Verdict,
 };
 use crate::declaration::Settings;
+use crate::entities::user_uid;
 use crate::load_error::Finding;
 use crate::slice::Slice;
 
@@ -25,6 +26,8 @@ pub struct PolicySet {
     pub(crate) built_in: bool,
     pub(crate) schema_text: String,
     pub(crate) warnings: Vec<Finding>,
+    /// The hypothetical approvers of the search for a quorum.
+    pub(crate) nobodies: Vec<Entity>,
 }
 
 /// What is kept of a policy besides its place in the slices.
@@ -185,7 +188,7 @@ impl PolicySet {
     pub(crate) fn prepare<'a>(
         &'a self,
         slice: &'a Slice,
-        call: &Call<'_>,
+        call: &Call<'a>,
         people: &[&User],
     ) -> Result<Prepared<'a>, EvaluationError> {
         let reserved = std::iter::once(&call.user)
@@ -267,14 +270,8 @@ impl PolicySet {
         &self,
         prepared: &mut Prepared<'_>,
     ) -> Result<Vec<EntityUid>, EvaluationError> {
-        let nobodies: Vec<User> = (1..=self.settings.max_quorum)
-            .map(|number| User::new(format!("\0hypothetical approver {number}")))
-            .collect();
-        prepared.add_people(&nobodies)?;
-        nobodies
-            .iter()
-            .map(|user| user_uid(&user.id).map_err(fault))
-            .collect()
+        prepared.add_nobodies(&self.nobodies)?;
+        Ok(self.nobodies.iter().map(Entity::uid).collect())
     }
 
     fn shadow(&self, slice: &Slice, call: &Call<'_>, real: &Routed) -> Option<ShadowDecision> {
@@ -455,10 +452,18 @@ fn unfit(call: &Call<'_>, approver: &User) -> Option<String> {
     }
 }
 
+/// People who do not exist, one for each approval that a policy may ask for; no real id holds a
+/// NUL character.
+pub(crate) fn nobodies(settings: &Settings) -> Result<Vec<Entity>, String> {
+    (1..=settings.max_quorum)
+        .map(|number| user_uid(&format!("\0hypothetical approver {number}")).map(Entity::with_uid))
+        .collect()
+}
+
 fn why_approve(answer: &Answer) -> String {
     if answer.permitted {
         "permitted by policy"
-    } else if answer.forbidden {
+    } else if answer.forbidden && !answer.reasons.is_empty() {
         "forbidden by policy"
     } else if answer.errors.is_empty() {
         "no policy permits this person to approve the call"

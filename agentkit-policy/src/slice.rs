@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use cedar_policy::{
-    Entities, EntityId, EntityTypeName, EntityUid, PolicySet as CedarPolicies, Schema,
+    Entity, EntityId, EntityTypeName, EntityUid, PolicySet as CedarPolicies, Schema,
     ValidationMode, Validator,
 };
 use miette::Diagnostic;
@@ -14,8 +14,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::decision::Question;
 use crate::declaration::Settings;
+use crate::fact::FactDeclaration;
 use crate::load_error::Finding;
+use crate::mention::Mentions;
 use crate::policy::{LoadedPolicy, lower};
+use crate::session::{self, SessionField};
 use crate::shape::{MAPPING_VERSION, quoted};
 use crate::source::Statement;
 use crate::tool::{Tool, Vocabulary};
@@ -33,14 +36,20 @@ pub(crate) struct Asked {
     pub(crate) policies: CedarPolicies,
     /// The same with the policies in `@mode("log_only")`; none where there are no such.
     pub(crate) with_shadow: Option<CedarPolicies>,
+    /// The facts of `context.session` that the policies read.
+    pub(crate) session: Vec<SessionField>,
+    /// The same with the policies in `@mode("log_only")`.
+    pub(crate) shadow_session: Vec<SessionField>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Slice {
     pub(crate) tool: Tool,
     pub(crate) schema: Schema,
-    /// The actions and their groups.
-    pub(crate) actions: Entities,
+    /// The same with what only policies in `@mode("log_only")` read; none where that is nothing.
+    pub(crate) shadow_schema: Option<Schema>,
+    /// The actions, as members of their groups.
+    pub(crate) actions: Vec<Entity>,
     asked: [Asked; 3],
     pub(crate) digest: [u8; 32],
     /// Bytes of stack that answering takes at most.
@@ -84,10 +93,39 @@ pub(crate) fn cut(
     members.sort_by(|a, b| a.id().cmp(b.id()));
     members.dedup_by(|a, b| a.id() == b.id());
 
-    let mut declared = preamble.to_owned();
-    tool.declare(&mut declared);
-    let schema = match schema(&declared, &tool, &members, vocabulary) {
-        Ok(schema) => schema,
+    for policy in &members {
+        unreadable_facts(policy, &tool, settings, statements, findings);
+    }
+    let fields = session::fields(&tool, settings);
+    let read = |log_only: bool| {
+        Question::ALL.map(|question| {
+            let mentions = of_question(question)
+                .filter(|policy| log_only || !policy.log_only)
+                .map(|policy| policy.mentions.clone())
+                .fold(Mentions::default(), Mentions::and);
+            session::read_fields(&fields, &mentions)
+        })
+    };
+    let (session, shadow_session) = (read(false), read(true));
+    let declare = |read: &[Vec<SessionField>; 3]| {
+        let types = read
+            .each_ref()
+            .map(|read| session::session_type(read.iter()));
+        let mut text = preamble.to_owned();
+        let types = types.each_ref().map(Option::as_deref);
+        tool.declare(types, &settings.extension, &mut text);
+        text
+    };
+    let declared = declare(&session);
+    let schemas = schema(&declared, &tool, &members, vocabulary).and_then(|own| {
+        if session == shadow_session {
+            return Ok((own, None));
+        }
+        let shadow = schema(&declare(&shadow_session), &tool, &members, vocabulary)?;
+        Ok((own, Some(shadow)))
+    });
+    let (schema, shadow_schema) = match schemas {
+        Ok(schemas) => schemas,
         Err(message) => {
             findings.push(
                 Finding::about(format!("the generated schema is not accepted: {message}"))
@@ -97,15 +135,23 @@ pub(crate) fn cut(
             return None;
         }
     };
-    validate(&tool, &schema, &members, statements, findings);
-    let actions = match Entities::from_entities([], Some(&schema)) {
+    if findings.len() > before {
+        return None;
+    }
+    let validated = shadow_schema.as_ref().unwrap_or(&schema);
+    let level = 1 + tool.input.level() + settings.extension.level();
+    validate(&tool, validated, level, &members, statements, findings);
+    let actions = match actions(&tool) {
         Ok(actions) => actions,
-        Err(error) => {
-            findings.push(Finding::about(lower(&error.to_string())).tool_named(tool.name()));
+        Err(message) => {
+            findings.push(Finding::about(message).tool_named(tool.name()));
             return None;
         }
     };
-    let asked = |question: Question| -> Result<Asked, String> {
+    let asked = |question: Question,
+                 session: Vec<SessionField>,
+                 shadow_session: Vec<SessionField>|
+     -> Result<Asked, String> {
         let of = |log_only: bool| -> Result<CedarPolicies, String> {
             CedarPolicies::from_policies(
                 of_question(question)
@@ -119,11 +165,23 @@ pub(crate) fn cut(
             action: action_uid(&question.action(tool.name()))?,
             policies: of(false)?,
             with_shadow: if shadows { Some(of(true)?) } else { None },
+            session,
+            shadow_session,
         })
     };
+    let read_by_deciding: Vec<String> = session
+        .iter()
+        .flatten()
+        .map(|field| field.name.clone())
+        .collect();
     let all = || -> Result<[Asked; 3], String> {
         let [unattended, approved, approve] = Question::ALL;
-        Ok([asked(unattended)?, asked(approved)?, asked(approve)?])
+        let ([s1, s2, s3], [w1, w2, w3]) = (session, shadow_session);
+        Ok([
+            asked(unattended, s1, w1)?,
+            asked(approved, s2, w2)?,
+            asked(approve, s3, w3)?,
+        ])
     };
     let asked = match all() {
         Ok(asked) => asked,
@@ -141,9 +199,14 @@ pub(crate) fn cut(
         .max()
         .unwrap_or(0);
     let deciding = members.iter().filter(|policy| !policy.log_only).copied();
-    let digest = digest(&declared, settings, Some(&tool), deciding);
+    let facts = settings
+        .facts
+        .iter()
+        .filter(|fact| read_by_deciding.contains(&fact.name));
+    let digest = digest(&declared, settings, facts, Some(&tool), deciding);
     Some(Slice {
         schema,
+        shadow_schema,
         actions,
         asked,
         digest,
@@ -156,6 +219,7 @@ pub(crate) fn cut(
 pub(crate) fn digest<'a>(
     schema: &str,
     settings: &Settings,
+    facts: impl Iterator<Item = &'a FactDeclaration>,
     tool: Option<&Tool>,
     policies: impl Iterator<Item = &'a LoadedPolicy>,
 ) -> [u8; 32] {
@@ -171,6 +235,10 @@ pub(crate) fn digest<'a>(
     part(&settings.max_quorum.to_string());
     part(&settings.max_approval_age.as_millis().to_string());
     part(schema);
+    for fact in facts {
+        // The schema holds its type; its window and scope decide too.
+        part(&serde_json::to_string(fact).unwrap_or_else(|_| format!("{fact:?}")));
+    }
     if let Some(tool) = tool {
         let of = &tool.declaration;
         part(&format!(
@@ -186,6 +254,23 @@ pub(crate) fn digest<'a>(
         }
     }
     hash.finalize().into()
+}
+
+/// The actions of a tool, each a direct member of all its groups: nobody asks for the groups of
+/// groups, so these need not be there.
+fn actions(tool: &Tool) -> Result<Vec<Entity>, String> {
+    Question::ALL
+        .into_iter()
+        .map(|question| {
+            let groups: Result<_, String> = tool
+                .ancestors(question)
+                .iter()
+                .map(|group| action_uid(group))
+                .collect();
+            let action = action_uid(&question.action(tool.name()))?;
+            Ok(Entity::new_no_attrs(action, groups?))
+        })
+        .collect()
 }
 
 fn action_uid(name: &str) -> Result<EntityUid, String> {
@@ -220,9 +305,53 @@ fn schema(
         .map_err(|error| error.to_string())
 }
 
+/// Facts that a policy reads and that are not there for this tool.
+fn unreadable_facts(
+    policy: &LoadedPolicy,
+    tool: &Tool,
+    settings: &Settings,
+    statements: &HashMap<&str, &Statement<'_>>,
+    findings: &mut Vec<Finding>,
+) {
+    let everything = [String::from("this")];
+    let whole = policy.mentions.everything;
+    let declared = settings.facts.iter().map(|fact| &fact.name);
+    let names: Vec<&String> = match whole {
+        true => everything.iter().chain(declared).collect(),
+        false => policy.mentions.names.iter().collect(),
+    };
+    for name in names {
+        // Who handles the session as a whole sees what there is, and must be handed all of it.
+        let Some(finding) = session::unreadable(name, tool, settings)
+            .filter(|finding| !whole || finding.message.contains("not computed"))
+        else {
+            continue;
+        };
+        let last = name.rsplit('.').next().unwrap_or(name);
+        let place = statements.get(policy.id()).map(|statement| {
+            let offset = statement.text.find(last).unwrap_or(0);
+            statement.place(offset)
+        });
+        let (line, column) = place.unzip();
+        let finding = Finding {
+            line: line.or(Some(policy.about.line)),
+            column: column.or(Some(policy.column)),
+            message: finding.message,
+            suggestion: finding.suggestion,
+            ..policy.finding("").tool_named(tool.name())
+        };
+        let same =
+            |known: &Finding| known.policy == finding.policy && known.message == finding.message;
+        if !findings.iter().any(same) {
+            findings.push(finding);
+        }
+    }
+}
+
 fn validate(
     tool: &Tool,
     schema: &Schema,
+    level: u32,
     members: &[&LoadedPolicy],
     statements: &HashMap<&str, &Statement<'_>>,
     findings: &mut Vec<Finding>,
@@ -237,7 +366,6 @@ fn validate(
             return;
         }
     };
-    let level = 1 + tool.input.level();
     let result =
         Validator::new(schema.clone()).validate_with_level(&set, ValidationMode::Strict, level);
     let mut errors: Vec<_> = result.validation_errors().collect();

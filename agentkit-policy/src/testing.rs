@@ -27,15 +27,19 @@
 //! # Ok::<(), agentkit_policy::LoadError>(())
 //! ```
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::call::{Approvals, Call, User};
+use crate::attribute::AttributeValue;
+use crate::call::{Approvals, Call, Facts, User};
 use crate::decision::{Outcome, Permission};
 use crate::engine::PolicyEngine;
 use crate::explain::Explanation;
+use crate::provider::Provided;
+use crate::session::SessionFacts;
 use crate::set::PolicySet;
 
 /// A policy set under test, with a clock that stands still.
@@ -46,6 +50,8 @@ pub struct PolicyTest {
     set: Arc<PolicySet>,
     agent: String,
     now: i64,
+    session: Option<SessionFacts>,
+    provided: Option<Provided>,
 }
 
 impl PolicyTest {
@@ -55,7 +61,22 @@ impl PolicyTest {
             set: engine.current(),
             agent: "agent".to_owned(),
             now: 0,
+            session: None,
+            provided: None,
         }
+    }
+
+    /// Sets what is known of the past; without it `context.session` is as it is before the first
+    /// call, and declared facts that are no times are unknown.
+    pub fn session(mut self, facts: SessionFacts) -> Self {
+        self.session = Some(facts);
+        self
+    }
+
+    /// Sets what the application's entity provider says.
+    pub fn provided(mut self, provided: Provided) -> Self {
+        self.provided = Some(provided);
+        self
     }
 
     /// Sets the clock, in microseconds since the Unix epoch, UTC.
@@ -92,6 +113,11 @@ impl PolicyTest {
             tool,
             arguments: arguments.unwrap_or_default(),
             user,
+            session: self
+                .session
+                .clone()
+                .unwrap_or_else(|| SessionFacts::fresh("test", self.agent.clone(), self.now)),
+            derived: BTreeMap::new(),
         }
     }
 }
@@ -103,9 +129,23 @@ pub struct TestedCall<'a> {
     tool: &'a str,
     arguments: Value,
     user: &'a User,
+    session: SessionFacts,
+    derived: BTreeMap<String, AttributeValue>,
 }
 
 impl TestedCall<'_> {
+    /// Sets a fact of `context.session` for this call.
+    pub fn fact(mut self, name: &str, value: impl Into<AttributeValue>) -> Self {
+        self.session.insert(name, value);
+        self
+    }
+
+    /// Sets a fact that the tool derives from the arguments.
+    pub fn derived(mut self, name: &str, value: impl Into<AttributeValue>) -> Self {
+        self.derived.insert(name.to_owned(), value.into());
+        self
+    }
+
     fn as_call(&self) -> Call<'_> {
         Call {
             tool: self.tool,
@@ -115,6 +155,11 @@ impl TestedCall<'_> {
             run: "test",
             step: 0,
             now: self.test.now,
+            facts: Facts {
+                session: Some(&self.session),
+                derived: Some(&self.derived),
+                provided: self.test.provided.as_ref(),
+            },
         }
     }
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::decision::Question;
-use crate::declaration::{AttributeType, Settings, ToolDeclaration};
+use crate::declaration::{Settings, ToolDeclaration};
 use crate::load_error::Finding;
+use crate::provider::Extension;
 use crate::shape::{Names, RecordShape, Shape, input_shape, quoted};
 
 /// Longest name of a tool, in bytes.
@@ -110,8 +111,11 @@ impl Tool {
     }
 
     /// Checks names and reads the shapes of the arguments, all findings at once.
-    pub(crate) fn read_all(declarations: &[ToolDeclaration]) -> Result<Vec<Self>, Vec<Finding>> {
-        let mut names = Names::new();
+    pub(crate) fn read_all(
+        declarations: &[ToolDeclaration],
+        extension: &Extension,
+    ) -> Result<Vec<Self>, Vec<Finding>> {
+        let mut names = Names::new(extension);
         Self::each(declarations, |tool| {
             input_shape(&tool.name, &tool.input_schema, &mut names).map_err(|error| {
                 Box::new(Finding {
@@ -177,10 +181,27 @@ impl Tool {
         }
     }
 
-    /// Appends the entity types and actions of this tool in Cedar's schema language.
-    pub(crate) fn declare(&self, out: &mut String) {
+    /// Appends the entity types and actions of this tool in Cedar's schema language. `sessions`
+    /// are the types of `context.session` in the order of the questions, where there is any.
+    pub(crate) fn declare(
+        &self,
+        sessions: [Option<&str>; 3],
+        extension: &Extension,
+        out: &mut String,
+    ) {
         self.input.declare(out);
-        let input = self.input.cedar_type();
+        let mut facts = format!("\"input\": {},\n  ", self.input.cedar_type());
+        if !self.declaration.derived.is_empty() {
+            let derived = self.declaration.derived.iter();
+            let derived: Vec<String> = derived
+                .map(|(name, kind)| format!("{}: {}", quoted(name), kind.cedar()))
+                .collect();
+            let _ = write!(facts, "\"derived\": {{{}}},\n  ", derived.join(", "));
+        }
+        if let Some(app) = extension.facts_type() {
+            let _ = write!(facts, "\"app\": {app},\n  ");
+        }
+        let [unattended, approved, approve] = sessions;
         for question in Question::ALL {
             let parents: Vec<String> = match question {
                 // `T with approval` is a member of `T`, and through it of the groups of `T`.
@@ -195,10 +216,18 @@ impl Tool {
                 _ => self.ancestors(question),
             };
             let parents: Vec<String> = parents.iter().map(|name| quoted(name)).collect();
+            let session = match question {
+                Question::Unattended => unattended,
+                Question::Approved => approved,
+                Question::Approve => approve,
+            };
+            let session = session
+                .map(|session| format!("\"session\": {session},\n  "))
+                .unwrap_or_default();
             let _ = writeln!(
                 out,
                 "action {} in [{}] appliesTo {{ principal: [User], resource: [Agent], context: {{\n  \
-                 \"input\": {input},\n  {COMMON_CONTEXT}{}}} }};",
+                 {facts}{session}{COMMON_CONTEXT}{}}} }};",
                 quoted(&question.action(self.name())),
                 parents.join(", "),
                 match question {
@@ -224,18 +253,17 @@ const APPROVALS_AND_REQUESTER: &str = ",\n  \"approvals\": \
 
 /// The entity types and groups that every tool's schema begins with.
 pub(crate) fn preamble(settings: &Settings) -> String {
-    let mut out = String::from("entity Role;\nentity Agent;\nentity User in [Role] {");
-    for (index, (name, kind)) in settings.user_attributes.iter().enumerate() {
-        let kind = match kind {
-            AttributeType::Bool => "Bool",
-            AttributeType::Long => "Long",
-            AttributeType::String => "String",
-            AttributeType::Strings => "Set<String>",
-        };
-        let comma = if index > 0 { ", " } else { "" };
-        let _ = write!(out, "{comma}{}?: {kind}", quoted(name));
-    }
-    out.push_str("};\n");
+    let attributes: Vec<(String, String)> = settings
+        .user_attributes
+        .iter()
+        .map(|(name, kind)| (format!("{}?", quoted(name)), kind.cedar().to_owned()))
+        .collect();
+    let extension = &settings.extension;
+    let mut out = String::from("entity Role;\nentity Agent");
+    extension.agent.finish(&mut out, &[], &[]);
+    out.push_str("entity User");
+    extension.user.finish(&mut out, &["Role"], &attributes);
+    extension.declare(&mut out);
     for group in Group::ALL {
         for name in [
             group.name().to_owned(),

@@ -10,7 +10,7 @@
 
 use agentkit_policy::testing::PolicyTest;
 use agentkit_policy::{
-    Approvals, Call, Outcome, PolicyEngine, PolicySource, Question, ToolDeclaration, User,
+    Approvals, Call, Facts, Outcome, PolicyEngine, PolicySource, Question, ToolDeclaration, User,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -170,6 +170,7 @@ fn who_could_approve_is_listed() {
         run: "r",
         step: 0,
         now: 0,
+        facts: Facts::default(),
     };
     let so_far = Approvals::requested_at(0).approved_by(people[1].clone());
     let who = set.who_may_approve(&call, &people, &so_far);

@@ -10,8 +10,8 @@
 )]
 
 use agentkit_policy::{
-    AttributeType, Call, Decision, Outcome, PolicyEngine, PolicySource, Settings, ToolDeclaration,
-    User,
+    AttributeType, Call, Decision, Facts, Outcome, PolicyEngine, PolicySource, Settings,
+    ToolDeclaration, User,
 };
 use cedar_policy::{
     Authorizer, Context, Decision as Plain, Entities, EntityUid, PolicySet, Request, Response,
@@ -82,6 +82,7 @@ impl Case {
             run: "r",
             step: 0,
             now: 1_767_225_600_000_000,
+            facts: Facts::default(),
         })
     }
 

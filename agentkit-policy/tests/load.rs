@@ -9,7 +9,8 @@
 )]
 
 use agentkit_policy::{
-    Call, Finding, LoadError, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User, Verdict,
+    Call, Facts, Finding, LoadError, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User,
+    Verdict,
 };
 use serde_json::json;
 
@@ -190,6 +191,7 @@ fn a_failed_reload_keeps_the_old_set() {
         run: "r",
         step: 0,
         now: 0,
+        facts: Facts::default(),
     };
     assert_eq!(engine.current().digest(), before);
     assert_eq!(engine.current().decide(&call).outcome, Outcome::Allow);
@@ -270,6 +272,7 @@ fn without_policies_every_call_runs_and_anyone_may_approve() {
         run: "r",
         step: 0,
         now: 0,
+        facts: Facts::default(),
     };
     assert_eq!(set.decide(&call("pay")).outcome, Outcome::Allow);
     let careful = set.decide(&call("careful"));

@@ -12,7 +12,7 @@
 mod common;
 
 use agentkit_policy::{
-    Call, Decision, LoadError, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User,
+    Call, Decision, Facts, LoadError, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User,
 };
 use common::Draw;
 use proptest::prelude::*;
@@ -40,6 +40,7 @@ fn decide(engine: &PolicyEngine, tool: &str, arguments: &Value) -> Decision {
         run: "r",
         step: 0,
         now: 0,
+        facts: Facts::default(),
     })
 }
 

@@ -9,7 +9,7 @@
 )]
 
 use agentkit_policy::{
-    Approvals, Call, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User, Verdict,
+    Approvals, Call, Facts, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -63,6 +63,7 @@ fn call<'a>(arguments: &'a Value, user: &'a User) -> Call<'a> {
         run: "run-1",
         step: 0,
         now: NOW,
+        facts: Facts::default(),
     }
 }
 

@@ -8,7 +8,7 @@
     reason = "tests may"
 )]
 
-use agentkit_policy::{Call, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User};
+use agentkit_policy::{Call, Facts, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User};
 use serde_json::json;
 
 const HEIGHT: usize = 200;
@@ -81,6 +81,7 @@ fn the_tallest_policy_has_the_stack_it_needs() {
                     run: "r",
                     step: 0,
                     now: 0,
+                    facts: Facts::default(),
                 });
                 assert_eq!(decision.errors, []);
                 assert_eq!(decision.outcome, Outcome::Deny);

@@ -12,7 +12,7 @@ mod value;
 pub(crate) use cedar_type::quoted;
 pub(crate) use names::Names;
 pub(crate) use read::input_shape;
-pub(crate) use scalar::{datetime_text, string_fits};
+pub(crate) use scalar::{datetime_text, map_text, string_fits};
 pub(crate) use value::{Mapped, arguments_digest, hex, map_input};
 
 use scalar::Scalar;
@@ -149,5 +149,27 @@ impl Shape {
         };
         let below = self.children().iter().map(|(_, shape)| shape.level()).max();
         own + below.unwrap_or(0)
+    }
+
+    /// The shape under a path of declared keys, and whether a value is always there.
+    pub(crate) fn under(&self, keys: &[String]) -> Option<&Self> {
+        let Some((first, rest)) = keys.split_first() else {
+            return Some(self);
+        };
+        match self {
+            Self::Record(record) => record
+                .fields
+                .iter()
+                .find(|field| field.key == *first)?
+                .shape
+                .under(rest),
+            Self::Maybe(inner) => inner.under(keys),
+            _ => None,
+        }
+    }
+
+    /// True for a JSON integer.
+    pub(crate) fn is_integer(&self) -> bool {
+        matches!(self, Self::Scalar(scalar) if scalar.json == "integer")
     }
 }

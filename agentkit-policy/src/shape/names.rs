@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::provider::Extension;
+
 /// Hands out names of entity types, unique over all tools of a set.
 #[derive(Debug)]
 pub(crate) struct Names {
@@ -9,11 +11,15 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Starts with the names that the engine itself uses.
-    pub(crate) fn new() -> Self {
+    /// Starts with the names that the engine itself and the application use.
+    pub(crate) fn new(extension: &Extension) -> Self {
         let ours = ["User", "Role", "Agent", "Action"];
         Self {
-            taken: ours.into_iter().map(str::to_owned).collect(),
+            taken: ours
+                .into_iter()
+                .map(str::to_owned)
+                .chain(extension.types.keys().cloned())
+                .collect(),
         }
     }
 

@@ -78,6 +78,12 @@ pub(super) fn find(json: &str, format: Option<&str>) -> Option<&'static Scalar> 
         .or_else(|| of_type().find(|row| row.formats.is_empty()))
 }
 
+/// Maps a text by the row of its format.
+pub(crate) fn map_text(format: &str, text: &str) -> Result<RestrictedExpression, String> {
+    let row = find("string", Some(format)).ok_or_else(|| format!("no row reads `{format}`"))?;
+    (row.map)(&Value::from(text))
+}
+
 /// Refuses a text that is too long to be decided on.
 pub(crate) fn string_fits(text: &str) -> Result<(), String> {
     if text.len() > MAX_TEXT_BYTES {

@@ -1,12 +1,15 @@
 use std::{fmt, sync::Arc};
 
-use agentkit_policy::{LoadError, PolicyEngine, PolicySource, ToolDeclaration};
+use agentkit_policy::{
+    HostFacts, LoadError, PolicyEngine, PolicySource, Settings, ToolDeclaration,
+};
 use serde_json::Value;
 
 use super::{AgentBuilder, PendingError};
 use crate::{
     approval::PendingCall,
     call::{Canonical, CanonicalError, Digest, FieldHasher},
+    run::SESSION_FACTS,
     tool::{ArgumentError, Delegate, DynTool},
 };
 
@@ -163,7 +166,9 @@ impl AgentDefinition {
         if self.policies.is_empty() {
             PolicyEngine::built_in(self.tool_declarations())
         } else {
-            PolicyEngine::load(self.tool_declarations(), &self.policies)
+            // Facts that the runtime cannot compute are refused here, not left out later.
+            let settings = Settings::default().host_facts(HostFacts::only(SESSION_FACTS));
+            PolicyEngine::load_with(self.tool_declarations(), &self.policies, settings)
         }
     }
 

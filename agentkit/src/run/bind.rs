@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use agentkit_policy::{Call, Decision, User};
+use agentkit_policy::{Call, Decision, Facts, User};
 
-use super::Runtime;
+use super::{Runtime, session::session_facts};
 use crate::{
     call::{
         ActionDigest, CallId, Canonical, Digest, Fingerprint, FingerprintInput, Nonce, Timestamp,
@@ -48,6 +48,7 @@ impl Runtime {
         let name = tool.spec().name.as_str();
         let value = value_of(arguments, name)?;
         let policy = self.policy();
+        let session = session_facts(run);
         let call = Call {
             tool: name,
             arguments: &value,
@@ -56,6 +57,10 @@ impl Runtime {
             run: run.id.as_str(),
             step,
             now: now.as_micros(),
+            facts: Facts {
+                session: Some(&session),
+                ..Facts::default()
+            },
         };
         let decision = policy.decide(&call);
         let demand = option.demand(&ProposedCall::new(name, &value, &run.requester));

@@ -5,12 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use agentkit_policy::{Approvals, Call, User};
+use agentkit_policy::{Approvals, Call, Facts as PolicyFacts, SessionFacts, User};
 
 use super::{
     DecideError, RunOptions, Runtime,
     bind::{Asking, recompute, value_of},
     execute::expired,
+    session::session_facts,
 };
 use crate::{
     approval::{
@@ -264,7 +265,8 @@ impl Asked<'_> {
             return Err(refuse("the call has no arguments".to_owned()));
         };
         let value = value_of(arguments, call.id.as_str())?;
-        let question = self.question(&value);
+        let session = session_facts(&self.facts.run);
+        let question = self.question(&value, &session);
         let requested_at = call.requested_at.unwrap_or(*now);
         let mut so_far = Approvals::requested_at(requested_at.as_micros());
         so_far.approvers = self
@@ -290,7 +292,11 @@ impl Asked<'_> {
         }))
     }
 
-    fn question<'b>(&'b self, arguments: &'b serde_json::Value) -> Call<'b> {
+    fn question<'b>(
+        &'b self,
+        arguments: &'b serde_json::Value,
+        session: &'b SessionFacts,
+    ) -> Call<'b> {
         Call {
             tool: &self.facts.call.tool,
             arguments,
@@ -299,6 +305,10 @@ impl Asked<'_> {
             run: self.facts.run.id.as_str(),
             step: self.facts.call.step,
             now: self.facts.now.as_micros(),
+            facts: PolicyFacts {
+                session: Some(session),
+                ..PolicyFacts::default()
+            },
         }
     }
 

@@ -2,13 +2,14 @@
 
 use std::{collections::HashMap, panic::AssertUnwindSafe};
 
-use agentkit_policy::{Approvals, Call, Verdict as PolicyVerdict};
+use agentkit_policy::{Approvals, Call, Facts as PolicyFacts, Verdict as PolicyVerdict};
 use futures_util::FutureExt as _;
 
 use super::{
     Runtime,
     bind::{ask_again, recompute, value_of},
     drive::{Failure, Work},
+    session::session_facts,
 };
 use crate::{
     approval::{DecisionKind, Reason, Standing},
@@ -269,6 +270,7 @@ impl Work {
         let Facts { run, call, now, .. } = facts;
         let policy = self.runtime.policy();
         let value = value_of(arguments, call.id.as_str())?;
+        let session = session_facts(run);
         let question = Call {
             tool: &call.tool,
             arguments: &value,
@@ -277,6 +279,10 @@ impl Work {
             run: run.id.as_str(),
             step: call.step,
             now: now.as_micros(),
+            facts: PolicyFacts {
+                session: Some(&session),
+                ..PolicyFacts::default()
+            },
         };
         let release = policy.release(&question, &approved.approvals);
         match release.verdict {

@@ -19,6 +19,7 @@ mod input;
 mod lease;
 mod propose;
 mod runtime;
+mod session;
 mod stream;
 
 pub(crate) use cancel::Active;
@@ -28,4 +29,5 @@ pub use error::{RunError, StartError};
 pub use event::{Ending, FinishReason, RunEvent};
 pub use input::{Input, RunOptions};
 pub use runtime::{Runtime, Settings};
+pub(crate) use session::SESSION_FACTS;
 pub use stream::Running;
