@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use cedar_policy::{
-    AuthorizationError, Authorizer, Context, Decision as CedarDecision, Entity, EntityUid, Request,
-    RestrictedExpression,
+    AuthorizationError, Authorizer, Context, Decision as CedarDecision, Entities, Entity,
+    EntityUid, Request, Response, RestrictedExpression,
 };
 
 use crate::attribute::{AttributeType, AttributeValue};
@@ -12,6 +12,7 @@ use crate::call::{Call, Facts, User};
 use crate::decision::{EvaluationError, Question};
 use crate::declaration::Settings;
 use crate::entities::{Known, People, uid};
+use crate::index::Policies;
 use crate::session::session_expression;
 use crate::shape::{Mapped, datetime_text, map_input, string_fits};
 use crate::slice::Slice;
@@ -34,6 +35,83 @@ impl Answer {
             // A question that cannot be put is not passed over for the next one.
             forbidden: true,
             ..Self::default()
+        }
+    }
+}
+
+/// Puts a question to Cedar. A forbid whose evaluation fails counts as matched.
+pub(crate) fn answer(
+    question: Question,
+    policies: &Policies,
+    request: &Request,
+    entities: &Entities,
+) -> Answer {
+    let mut sum = Sum::default();
+    for set in policies.about(request.principal(), entities) {
+        let response = Authorizer::new().is_authorized(request, set, entities);
+        sum.add(question, policies, &response);
+    }
+    sum.answer()
+}
+
+/// The answers of the sets that were asked, put together.
+#[derive(Default)]
+struct Sum {
+    permits: Vec<String>,
+    /// Those that matched and those whose evaluation failed.
+    forbids: Vec<String>,
+    errors: Vec<EvaluationError>,
+}
+
+impl Sum {
+    fn add(&mut self, question: Question, policies: &Policies, response: &Response) {
+        for AuthorizationError::PolicyEvaluationError(error) in response.diagnostics().errors() {
+            let id = error.policy_id();
+            // A policy that cannot be found cannot be shown to be a permit.
+            let permit = policies
+                .policy(id)
+                .is_some_and(|policy| policy.effect() == cedar_policy::Effect::Permit);
+            if !permit {
+                self.forbids.push(id.to_string());
+            }
+            self.errors.push(EvaluationError {
+                question: Some(question),
+                policy: Some(id.to_string()),
+                message: format!("its evaluation failed: {}", error.inner()),
+            });
+        }
+        let allowed = response.decision() == CedarDecision::Allow;
+        let before = self.permits.len();
+        let reasons = response.diagnostics().reason().map(ToString::to_string);
+        if allowed {
+            self.permits.extend(reasons);
+        } else {
+            self.forbids.extend(reasons);
+        }
+        if allowed && self.permits.len() == before {
+            self.errors.push(EvaluationError {
+                question: Some(question),
+                policy: None,
+                message: "the engine allowed the call without a reason, which is denied".to_owned(),
+            });
+        }
+    }
+
+    fn answer(mut self) -> Answer {
+        let forbidden = !self.forbids.is_empty();
+        let mut reasons = if forbidden {
+            self.forbids
+        } else {
+            self.permits
+        };
+        reasons.sort_unstable();
+        reasons.dedup();
+        self.errors.sort_by(|a, b| a.policy.cmp(&b.policy));
+        Answer {
+            permitted: !forbidden && !reasons.is_empty(),
+            forbidden,
+            reasons,
+            errors: self.errors,
         }
     }
 }
@@ -188,6 +266,22 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// The value of a part of a clause as it would be within a question, as text.
+    pub(crate) fn value(
+        &self,
+        question: Question,
+        votes: Option<Votes<'_>>,
+        part: &cedar_policy::Expression,
+    ) -> Option<String> {
+        let action = &self.slice.asked(question).action;
+        let request = self
+            .request(question, action, &self.requester, votes)
+            .ok()?;
+        cedar_policy::eval_expression(&request, self.people.entities(), part)
+            .ok()
+            .map(|value| value.to_string())
+    }
+
     fn ask(&self, question: Question, principal: &EntityUid, votes: Option<Votes<'_>>) -> Answer {
         let asked = self.slice.asked(question);
         let request = match self.request(question, &asked.action, principal, votes) {
@@ -204,54 +298,7 @@ impl<'a> Prepared<'a> {
             (Some(with_shadow), true) => with_shadow,
             _ => &asked.policies,
         };
-        let response = Authorizer::new().is_authorized(&request, policies, self.people.entities());
-        let mut errors = Vec::new();
-        let mut errored_forbids = Vec::new();
-        for AuthorizationError::PolicyEvaluationError(error) in response.diagnostics().errors() {
-            let id = error.policy_id();
-            // A policy that cannot be found cannot be shown to be a permit.
-            let permit = policies
-                .policy(id)
-                .is_some_and(|policy| policy.effect() == cedar_policy::Effect::Permit);
-            if !permit {
-                errored_forbids.push(id.to_string());
-            }
-            errors.push(EvaluationError {
-                question: Some(question),
-                policy: Some(id.to_string()),
-                message: format!("its evaluation failed: {}", error.inner()),
-            });
-        }
-        let mut reasons: Vec<String> = response
-            .diagnostics()
-            .reason()
-            .map(ToString::to_string)
-            .collect();
-        let allowed = response.decision() == CedarDecision::Allow;
-        if allowed && reasons.is_empty() {
-            errors.push(EvaluationError {
-                question: Some(question),
-                policy: None,
-                message: "the engine allowed the call without a reason, which is denied".to_owned(),
-            });
-        }
-        let mut forbidden = !allowed && !reasons.is_empty();
-        if !errored_forbids.is_empty() {
-            if allowed {
-                reasons.clear();
-            }
-            forbidden = true;
-            reasons.extend(errored_forbids);
-        }
-        reasons.sort_unstable();
-        reasons.dedup();
-        errors.sort_by(|a, b| a.policy.cmp(&b.policy));
-        Answer {
-            permitted: allowed && !forbidden && !reasons.is_empty(),
-            forbidden,
-            reasons,
-            errors,
-        }
+        answer(question, policies, &request, self.people.entities())
     }
 
     fn request(

@@ -210,3 +210,48 @@ pub struct Permission {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub errors: Vec<EvaluationError>,
 }
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.verdict {
+            Verdict::Run => f.write_str("run it now")?,
+            Verdict::Wait { quorum: 1 } => f.write_str("wait for one person's approval")?,
+            Verdict::Wait { quorum } => write!(f, "wait for the approval of {quorum} people")?,
+            Verdict::Deny => f.write_str("do not run it")?,
+        }
+        for policy in &self.determining {
+            write!(f, "\n  by {policy}")?;
+        }
+        if !self.counted.is_empty() {
+            write!(f, "\n  approved by `{}`", self.counted.join("`, `"))?;
+        }
+        for vote in &self.refused {
+            write!(
+                f,
+                "\n  the vote of `{}` does not count: {}",
+                vote.approver, vote.why
+            )?;
+            for policy in &vote.determining {
+                write!(f, "\n    by {policy}")?;
+            }
+        }
+        for error in &self.errors {
+            write!(f, "\n  error: {error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let may = if self.permitted { "may" } else { "may not" };
+        write!(f, "{may} approve: {}", self.why)?;
+        for policy in &self.determining {
+            write!(f, "\n  by {policy}")?;
+        }
+        for error in &self.errors {
+            write!(f, "\n  error: {error}")?;
+        }
+        Ok(())
+    }
+}

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::ask::Votes;
 use crate::call::{Approvals, Call, User};
+use crate::change::change;
 use crate::decision::{Decision, Effect, Outcome, PolicyRef, Question};
+use crate::index::Policies;
 use crate::set::{PolicySet, on_stack};
 use crate::shape::{arguments_digest, hex};
 use crate::slice::Slice;
@@ -24,6 +26,12 @@ pub struct Explanation {
     /// For a denial without a forbid: the permits that came nearest, the nearest first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub nearest: Vec<NearMiss>,
+    /// For a denial by forbids: what made them match.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub blocking: Vec<Blocking>,
+    /// For a call that needs approval: whom the policies let approve.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub approvers: Vec<ApproverRule>,
     /// SHA-256 of the arguments (JSON with sorted keys and without white space), in hexadecimal.
     pub arguments_sha256: String,
     /// Digest of the policy set, in hexadecimal.
@@ -47,6 +55,21 @@ pub struct NearMiss {
     /// Why it could not be evaluated, if that is why it does not hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
+    /// What would have to be different for that clause to hold, where it can be said.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub change: Option<String>,
+}
+
+/// A forbid that matched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocking {
+    /// The forbid.
+    pub policy: PolicyRef,
+    /// Its clauses, all of which hold; none for a forbid without conditions.
+    pub clauses: Vec<String>,
+    /// Changes any one of which would keep it from matching, where they can be said.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub changes: Vec<String>,
 }
 
 impl fmt::Display for Explanation {
@@ -57,16 +80,44 @@ impl fmt::Display for Explanation {
         }
         for policy in &self.decision.determining {
             writeln!(f, "  by {policy}")?;
+            if let Some(why) = &policy.why {
+                writeln!(f, "    why: {why}")?;
+            }
+            for blocking in self.blocking.iter().filter(|b| b.policy == *policy) {
+                for clause in &blocking.clauses {
+                    writeln!(f, "    holds: {clause}")?;
+                }
+                for change in &blocking.changes {
+                    writeln!(f, "    it would not forbid the call if: {change}")?;
+                }
+            }
         }
-        if self.decision.outcome == Outcome::Deny && self.decision.determining.is_empty() {
+        if self.decision.outcome == Outcome::Deny
+            && self.decision.determining.is_empty()
+            && self.decision.errors.is_empty()
+        {
             writeln!(f, "  no policy permits it")?;
         }
         for miss in &self.nearest {
             writeln!(f, "  nearest {} ({}):", miss.policy, miss.question)?;
+            for clause in &miss.holds {
+                writeln!(f, "    holds: {clause}")?;
+            }
             writeln!(f, "    does not hold: {}", miss.fails)?;
             if let Some(error) = &miss.error {
                 writeln!(f, "    because {error}")?;
             }
+            if let Some(change) = &miss.change {
+                writeln!(f, "    to change: {change}")?;
+            }
+        }
+        for rule in &self.approvers {
+            let more = if rule.conditional {
+                ", under conditions"
+            } else {
+                ""
+            };
+            writeln!(f, "  may approve: {}{more}, by {}", rule.who, rule.policy)?;
         }
         for error in &self.decision.errors {
             writeln!(f, "  error: {error}")?;
@@ -109,7 +160,7 @@ pub struct ApproverRule {
 }
 
 /// The principal of a policy in Cedar's words.
-fn principal_text(body: &Template) -> String {
+pub(crate) fn principal_text(body: &Template) -> String {
     use pst::EntityOrSlot::Entity;
     match &body.principal {
         PrincipalConstraint::Eq(Entity(uid)) => format!("principal == {uid}"),
@@ -120,7 +171,7 @@ fn principal_text(body: &Template) -> String {
     }
 }
 
-fn resource_text(body: &Template) -> Option<String> {
+pub(crate) fn resource_text(body: &Template) -> Option<String> {
     use pst::EntityOrSlot::Entity;
     use pst::ResourceConstraint as Of;
     match &body.resource {
@@ -132,24 +183,61 @@ fn resource_text(body: &Template) -> Option<String> {
     }
 }
 
+/// A part of a policy that must hold for it to match.
+struct Part {
+    text: String,
+    /// The expression, and what it must evaluate to; none for a part of the scope.
+    expr: Option<(Expr, bool)>,
+}
+
+impl Part {
+    /// What would have to be different for it to hold, or not to.
+    fn change(&self, wanted: bool, value: &dyn Fn(&Expr) -> Option<String>) -> Option<String> {
+        match &self.expr {
+            Some((expr, positive)) => change(expr, wanted == *positive, value),
+            None => {
+                let not = if wanted { "" } else { "not " };
+                let (subject, relation) = self.text.split_once(' ')?;
+                let subject = match subject {
+                    "principal" => "the person for whom the agent acts",
+                    _ => "the agent",
+                };
+                let relation = relation
+                    .strip_prefix("== ")
+                    .map_or_else(|| relation.to_owned(), str::to_owned);
+                let relation = relation.strip_prefix("is ").unwrap_or(&relation);
+                Some(format!("{subject} would have to {not}be {relation}"))
+            }
+        }
+    }
+}
+
 /// What must hold for a policy to match, one text for each part that is joined by `&&`.
 pub(crate) fn conjuncts(body: &Template) -> Vec<String> {
+    parts(body).into_iter().map(|part| part.text).collect()
+}
+
+fn parts(body: &Template) -> Vec<Part> {
+    let scope = |text: String| Part { text, expr: None };
     let mut parts = Vec::new();
     let principal = principal_text(body);
     if principal != "principal" {
-        parts.push(principal);
+        parts.push(scope(principal));
     }
-    parts.extend(resource_text(body));
+    parts.extend(resource_text(body).map(scope));
     for clause in body.clauses() {
         match clause {
             Clause::When(expr) => split(expr, &mut parts),
-            Clause::Unless(expr) => parts.push(format!("!({expr})")),
+            Clause::Unless(expr) => parts.push(Part {
+                text: format!("!({expr})"),
+                expr: Some(((**expr).clone(), false)),
+            }),
         }
     }
     parts
 }
 
-fn split(expr: &Expr, parts: &mut Vec<String>) {
+fn split(expr: &Expr, parts: &mut Vec<Part>) {
     match expr {
         Expr::BinaryOp {
             op: BinaryOp::And,
@@ -159,23 +247,40 @@ fn split(expr: &Expr, parts: &mut Vec<String>) {
             split(left, parts);
             split(right, parts);
         }
-        other => parts.push(other.to_string()),
+        other => parts.push(Part {
+            text: other.to_string(),
+            expr: Some((other.clone(), true)),
+        }),
     }
 }
 
 impl PolicySet {
     /// Decides a call and says why, down to the clause that kept the nearest permits from
-    /// matching. Slower than [`decide`](Self::decide); meant for people.
+    /// matching, and what would have to change. Slower than [`decide`](Self::decide); meant for
+    /// people.
     pub fn explain(&self, call: &Call<'_>) -> Explanation {
         let decision = self.decide(call);
-        let by_default = decision.outcome == Outcome::Deny && decision.determining.is_empty();
-        let nearest = match self.slices.get(call.tool) {
-            Some(slice) if by_default => on_stack(slice, || self.nearest(slice, call)),
-            _ => Vec::new(),
+        let denied = decision.outcome == Outcome::Deny;
+        let asks = matches!(decision.outcome, Outcome::RequireApproval { .. });
+        let (nearest, blocking) = match self.slices.get(call.tool) {
+            Some(slice) if denied && decision.determining.is_empty() => {
+                (on_stack(slice, || self.nearest(slice, call)), Vec::new())
+            }
+            Some(slice) if denied => {
+                let blocking = on_stack(slice, || self.blocking(slice, call, &decision));
+                (Vec::new(), blocking)
+            }
+            _ => (Vec::new(), Vec::new()),
         };
         Explanation {
             tool: call.tool.to_owned(),
             nearest,
+            blocking,
+            approvers: if asks {
+                self.approver_rules(call.tool)
+            } else {
+                Vec::new()
+            },
             arguments_sha256: arguments_digest(call.arguments),
             policy_set: hex(&self.digest),
             slice: self.slice_digest(call.tool).map(|digest| hex(&digest)),
@@ -204,6 +309,7 @@ impl PolicySet {
         };
         let asked = slice.asked(Question::Approve);
         self.permits(&asked.policies)
+            .into_iter()
             .map(|(about, body)| ApproverRule {
                 policy: about.clone(),
                 who: principal_text(body),
@@ -212,17 +318,16 @@ impl PolicySet {
             .collect()
     }
 
-    fn permits<'a>(
-        &'a self,
-        of: &'a cedar_policy::PolicySet,
-    ) -> impl Iterator<Item = (&'a PolicyRef, &'a Template)> {
-        self.policies
-            .iter()
-            .filter(|(id, held)| {
-                held.about.effect == Effect::Permit
-                    && of.policy(&cedar_policy::PolicyId::new(id)).is_some()
-            })
-            .map(|(_, held)| (&held.about, &held.body))
+    /// The permits among some policies, sorted by id.
+    fn permits(&self, of: &Policies) -> Vec<(&PolicyRef, &Template)> {
+        let mut permits: Vec<_> = of
+            .policies()
+            .filter_map(|policy| self.policies.get(&policy.id().to_string()))
+            .filter(|held| held.about.effect == Effect::Permit)
+            .map(|held| (&held.about, &held.body))
+            .collect();
+        permits.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+        permits
     }
 
     /// The permits that came nearest to match, of both questions that could let the call run.
@@ -243,17 +348,27 @@ impl PolicySet {
             (Question::Unattended, None),
             (Question::Approved, Some(votes)),
         ] {
+            let value = |expr: &Expr| {
+                let part = expr.to_string().parse::<Expression>().ok()?;
+                prepared.value(question, votes, &part)
+            };
             for (policy, body) in self.permits(&slice.asked(question).policies) {
-                let parts = conjuncts(body);
+                let parts = parts(body);
                 let holds = |clause: &_| prepared.holds(question, votes, clause);
-                if let Some((holds, fails, error)) = first_false(&parts, holds) {
+                if let Some((index, error)) = first_false(&parts, holds) {
+                    let text = |part: &Part| part.text.clone();
+                    let failing = parts.get(index);
                     misses.push((
-                        parts.len() - holds.len(),
+                        parts.len() - index,
                         NearMiss {
                             policy: policy.clone(),
                             question,
-                            holds,
-                            fails,
+                            holds: parts.iter().take(index).map(text).collect(),
+                            fails: failing.map(text).unwrap_or_default(),
+                            change: match error {
+                                Some(_) => None,
+                                None => failing.and_then(|part| part.change(true, &value)),
+                            },
                             error,
                         },
                     ));
@@ -267,15 +382,54 @@ impl PolicySet {
             .map(|(_, miss)| miss)
             .collect()
     }
+
+    /// The forbids that brought a denial about, and what would keep them from matching.
+    fn blocking(&self, slice: &Slice, call: &Call<'_>, decision: &Decision) -> Vec<Blocking> {
+        let Ok(mut prepared) = self.prepare(slice, call, &[]) else {
+            return Vec::new();
+        };
+        let Ok(approvers) = self.add_nobodies(&mut prepared) else {
+            return Vec::new();
+        };
+        let votes = Votes {
+            approvers: &approvers,
+            requested_at: call.now.div_euclid(1000),
+        };
+        let determining = decision.determining.iter();
+        determining
+            .filter_map(|about| self.policies.get(&about.id))
+            .map(|held| {
+                let id = cedar_policy::PolicyId::new(&held.about.id);
+                let unattended = &slice.asked(Question::Unattended).policies;
+                let (question, votes) = match unattended.policy(&id) {
+                    Some(_) => (Question::Unattended, None),
+                    None => (Question::Approved, Some(votes)),
+                };
+                let value = |expr: &Expr| {
+                    let part = expr.to_string().parse::<Expression>().ok()?;
+                    prepared.value(question, votes, &part)
+                };
+                let parts = parts(&held.body);
+                Blocking {
+                    policy: held.about.clone(),
+                    changes: parts
+                        .iter()
+                        .filter_map(|part| part.change(false, &value))
+                        .collect(),
+                    clauses: parts.into_iter().map(|part| part.text).collect(),
+                }
+            })
+            .collect()
+    }
 }
 
 /// Evaluates the parts in order up to the first that does not hold.
 fn first_false(
-    parts: &[String],
+    parts: &[Part],
     mut holds: impl FnMut(&Expression) -> Result<bool, String>,
-) -> Option<(Vec<String>, String, Option<String>)> {
+) -> Option<(usize, Option<String>)> {
     for (index, part) in parts.iter().enumerate() {
-        let error = match part.parse::<Expression>() {
+        let error = match part.text.parse::<Expression>() {
             Ok(expression) => match holds(&expression) {
                 Ok(true) => continue,
                 Ok(false) => None,
@@ -283,8 +437,7 @@ fn first_false(
             },
             Err(error) => Some(error.to_string()),
         };
-        let before = parts.get(..index).unwrap_or_default().to_vec();
-        return Some((before, part.clone(), error));
+        return Some((index, error));
     }
     None
 }

@@ -130,12 +130,14 @@
 mod ask;
 mod attribute;
 mod call;
+mod change;
 mod decision;
 mod declaration;
 mod engine;
 mod entities;
 mod explain;
 mod fact;
+mod index;
 mod lint;
 mod load;
 mod load_error;
@@ -149,6 +151,7 @@ mod slice;
 mod source;
 pub mod testing;
 mod tool;
+mod validate;
 
 pub use attribute::{AttributeType, AttributeValue};
 pub use call::{Approvals, Call, Facts, User};
@@ -158,7 +161,7 @@ pub use decision::{
 };
 pub use declaration::{PolicySource, Settings, ToolDeclaration};
 pub use engine::PolicyEngine;
-pub use explain::{ApproverRule, Explanation, NearMiss};
+pub use explain::{ApproverRule, Blocking, Explanation, NearMiss};
 pub use fact::{
     Distinct, FactDeclaration, FactKind, FactScope, FactWindow, HostFacts, SameArguments, ValuePath,
 };

@@ -1,5 +1,7 @@
 //! What does not stand in the way of a load and is still worth a look.
 
+use std::collections::BTreeMap;
+
 use cedar_policy::pst::{BinaryOp, Clause, Expr, UnaryOp};
 
 use crate::decision::Question;
@@ -36,6 +38,30 @@ pub(crate) fn warnings(tools: &[Tool], policies: &[LoadedPolicy]) -> Vec<Finding
                     .finding("the permit lets anyone run the tool without conditions or approval")
                     .suggest("name a role, add a clause, or ask for approval"),
             );
+        }
+    }
+    warnings
+}
+
+/// Policies that never take part in anything: an error in what they are meant to say, most likely.
+pub(crate) fn without_effect(
+    policies: &[LoadedPolicy],
+    impossible: &BTreeMap<String, (usize, usize)>,
+) -> Vec<Finding> {
+    let mut warnings = Vec::new();
+    for policy in policies {
+        match impossible.get(policy.id()) {
+            None => warnings.push(
+                policy
+                    .finding("the policy applies to no declared tool, so nothing in it was checked")
+                    .suggest("name an action of a tool, or a group that holds one"),
+            ),
+            Some((slices, never)) if slices == never => warnings.push(
+                policy
+                    .finding("the policy can never match, whatever the call")
+                    .suggest("look for a clause that contradicts another one, or the schema"),
+            ),
+            Some(_) => {}
         }
     }
     warnings

@@ -1,13 +1,13 @@
 //! From declarations and policy texts to a set in force, or to everything that is wrong.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::declaration::{PolicySource, Settings, ToolDeclaration};
 use crate::load_error::{Finding, LoadError};
 use crate::policy::{LoadedPolicy, parse};
 use crate::session::{fields, session_type};
 use crate::set::{Held, PolicySet, nobodies};
-use crate::slice::{cut, digest};
+use crate::slice::{Cutting, Remarks, digest};
 use crate::source::{Statement, statements};
 use crate::tool::{Tool, Vocabulary, preamble};
 
@@ -69,6 +69,24 @@ fn load(
     })
 }
 
+/// In the order of files and lines, with the lines themselves.
+fn in_order(mut findings: Vec<Finding>, sources: &[PolicySource]) -> Vec<Finding> {
+    let position = |finding: &Finding| {
+        let file = finding.file.as_deref()?;
+        sources.iter().position(|source| source.name == file)
+    };
+    findings.sort_by_key(|finding| (position(finding), finding.line, finding.column));
+    for finding in &mut findings {
+        let source = position(finding).and_then(|index| sources.get(index));
+        let line = finding.line.and_then(|line| usize::try_from(line).ok());
+        finding.shown = source
+            .zip(line)
+            .and_then(|(source, line)| source.text.lines().nth(line.saturating_sub(1)))
+            .map(str::to_owned);
+    }
+    findings
+}
+
 fn load_on_stack(
     tools: Vec<Tool>,
     sources: &[PolicySource],
@@ -117,39 +135,33 @@ fn load_on_stack(
         let session = session.as_deref();
         tool.declare([session; 3], &settings.extension, &mut schema_text);
     }
-    let warnings = crate::lint::warnings(&tools, &policies);
+    let mut warnings = crate::lint::warnings(&tools, &policies);
+    let mut remarks = Remarks {
+        findings,
+        ..Remarks::default()
+    };
+    let cutting = Cutting {
+        preamble,
+        policies: &policies,
+        statements: places,
+        vocabulary: &vocabulary,
+        settings,
+    };
     let mut slices = BTreeMap::new();
     for tool in tools {
         let name = tool.name().to_owned();
-        let slice = cut(
-            tool,
-            &preamble,
-            &policies,
-            &places,
-            &vocabulary,
-            settings,
-            &mut findings,
-        );
-        if let Some(slice) = slice {
+        if let Some(slice) = cutting.cut(tool, &mut remarks) {
             slices.insert(name, slice);
         }
     }
-    if !findings.is_empty() {
-        let order: BTreeSet<(&str, usize)> = sources
-            .iter()
-            .enumerate()
-            .map(|(index, source)| (source.name.as_str(), index))
-            .collect();
-        findings.sort_by_key(|finding| {
-            let file = finding.file.as_deref().unwrap_or_default();
-            let position = order
-                .iter()
-                .find(|(name, _)| *name == file)
-                .map(|(_, index)| *index);
-            (position, finding.line, finding.column)
-        });
-        return Err(LoadError::new(findings));
+    if !remarks.findings.is_empty() {
+        return Err(LoadError::new(in_order(remarks.findings, sources)));
     }
+    if !built_in {
+        warnings.extend(crate::lint::without_effect(&policies, &remarks.impossible));
+    }
+    warnings.extend(remarks.warnings);
+    let warnings = in_order(warnings, sources);
     let nobodies = nobodies(settings).map_err(|why| LoadError::new(vec![Finding::about(why)]))?;
     let facts = settings.facts.iter();
     let digest = digest(&schema_text, settings, facts, None, policies.iter());

@@ -1,6 +1,11 @@
 //! Why a set of tools and policies does not load.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
+
+/// A text that nobody reads to its end is cut here.
+const MOST_SHOWN: usize = 100;
+/// Lines of files are shown up to this many characters.
+const MOST_OF_LINE: usize = 160;
 
 /// Everything that is wrong with a set of tools and policies; at least one finding.
 ///
@@ -21,15 +26,19 @@ impl LoadError {
     }
 }
 
+/// One line for each finding; with `{:#}` each with the line of the file that it is about.
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, finding) in self.findings.iter().enumerate() {
+        for (index, finding) in self.findings.iter().take(MOST_SHOWN).enumerate() {
             if index > 0 {
-                f.write_str("\n")?;
+                f.write_str(if f.alternate() { "\n\n" } else { "\n" })?;
             }
-            write!(f, "{finding}")?;
+            finding.fmt(f)?;
         }
-        Ok(())
+        match self.findings.len().saturating_sub(MOST_SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
     }
 }
 
@@ -46,6 +55,10 @@ pub struct Finding {
     pub(crate) policy: Option<String>,
     pub(crate) message: String,
     pub(crate) suggestion: Option<String>,
+    /// Bytes from the column on that it is about; 0 if that is not known.
+    pub(crate) length: usize,
+    /// The line of the source.
+    pub(crate) shown: Option<String>,
 }
 
 impl Finding {
@@ -107,18 +120,37 @@ impl Finding {
     }
 }
 
+/// One line; with `{:#}` also the line of the file, with the place marked.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(file) = &self.file {
-            write!(f, "{file}")?;
-            if let Some(line) = self.line {
-                write!(f, ":{line}")?;
-                if let Some(column) = self.column {
-                    write!(f, ":{column}")?;
-                }
-            }
-            f.write_str(": ")?;
+        if f.alternate() {
+            return self.report(f);
         }
+        if let Some(place) = self.place() {
+            write!(f, "{place}: ")?;
+        }
+        self.about_what(f)?;
+        f.write_str(&self.message)?;
+        if let Some(suggestion) = &self.suggestion {
+            write!(f, "; {suggestion}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Finding {
+    fn place(&self) -> Option<String> {
+        let mut place = self.file.clone()?;
+        for part in [self.line, self.line.and(self.column)]
+            .into_iter()
+            .flatten()
+        {
+            let _ = write!(place, ":{part}");
+        }
+        Some(place)
+    }
+
+    fn about_what(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(policy) = &self.policy {
             write!(f, "policy `{policy}`: ")?;
         }
@@ -128,9 +160,42 @@ impl fmt::Display for Finding {
         if let Some(property) = &self.property {
             write!(f, "argument `{property}`: ")?;
         }
+        Ok(())
+    }
+
+    fn report(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.about_what(f)?;
         f.write_str(&self.message)?;
+        let number = self.line.map(|line| line.to_string()).unwrap_or_default();
+        let margin = " ".repeat(number.len());
+        if let Some(place) = self.place() {
+            write!(f, "\n{margin}--> {place}")?;
+        }
+        if let (Some(shown), Some(column)) = (&self.shown, self.column) {
+            let column = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+            // Marks and line stand under each other only where every character is one cell wide;
+            // control characters would move the cursor.
+            let line: String = shown
+                .chars()
+                .take(MOST_OF_LINE)
+                .map(|c| if c.is_control() { ' ' } else { c })
+                .collect();
+            let rest = line.chars().skip(column);
+            let rest: String = rest.collect();
+            let whole = rest.trim_end().chars().count();
+            let marked = match self.length {
+                0 => whole,
+                length => length.min(whole),
+            };
+            let indent = " ".repeat(column.min(MOST_OF_LINE));
+            let marks = "^".repeat(marked.max(1));
+            write!(
+                f,
+                "\n{margin} |\n{number} | {line}\n{margin} | {indent}{marks}"
+            )?;
+        }
         if let Some(suggestion) = &self.suggestion {
-            write!(f, "; {suggestion}")?;
+            write!(f, "\n{margin} = {suggestion}")?;
         }
         Ok(())
     }

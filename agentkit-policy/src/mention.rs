@@ -45,10 +45,8 @@ impl Mentions {
 
     fn of_path(path: &[String]) -> Self {
         match path {
-            [] => Self::everything(),
             [first, ..] if first != "session" => Self::default(),
-            [_] => Self::everything(),
-            [_, name] => Self::named(name.clone()),
+            [] | [_] => Self::everything(),
             [_, name, inner, ..] if name == "this" => Self::named(format!("this.{inner}")),
             [_, name, ..] => Self::named(name.clone()),
         }

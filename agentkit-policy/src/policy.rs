@@ -263,11 +263,12 @@ fn parse_findings(
     findings: &mut Vec<Finding>,
 ) {
     for error in errors.iter() {
-        let offset = error
-            .labels()
-            .and_then(|mut labels| labels.next())
-            .map_or(0, |label| label.offset());
-        let finding = Finding::about(lower(&error.to_string()));
+        let label = error.labels().and_then(|mut labels| labels.next());
+        let offset = label.as_ref().map_or(0, miette::LabeledSpan::offset);
+        let finding = Finding {
+            length: label.map_or(0, |label| label.len()),
+            ..Finding::about(lower(&error.to_string()))
+        };
         findings.push(at(
             offset,
             match error.help() {

@@ -390,13 +390,12 @@ fn check_paths(fact: &FactDeclaration, tool: &Tool) -> Result<(), (String, &'sta
             "correct the path; keys are joined by dots",
         )
     };
-    if let SameArguments::Paths(paths) = &fact.same {
-        if let Some(path) = paths
+    if let SameArguments::Paths(paths) = &fact.same
+        && let Some(path) = paths
             .iter()
             .find(|path| tool.input.under(&keys(path)).is_none())
-        {
-            return Err(lacks(path));
-        }
+    {
+        return Err(lacks(path));
     }
     if !fact.tools.contains(tool.name()) {
         return Ok(());

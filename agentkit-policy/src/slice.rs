@@ -2,19 +2,16 @@
 //!
 //! A faulty or slow policy of another tool is not in the slice, so it can take nothing down here.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
-use cedar_policy::{
-    Entity, EntityId, EntityTypeName, EntityUid, PolicySet as CedarPolicies, Schema,
-    ValidationMode, Validator,
-};
-use miette::Diagnostic;
+use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, Schema};
 use sha2::{Digest as _, Sha256};
 
 use crate::decision::Question;
 use crate::declaration::Settings;
 use crate::fact::FactDeclaration;
+use crate::index::Policies;
 use crate::load_error::Finding;
 use crate::mention::Mentions;
 use crate::policy::{LoadedPolicy, lower};
@@ -22,6 +19,7 @@ use crate::session::{self, SessionField};
 use crate::shape::{MAPPING_VERSION, quoted};
 use crate::source::Statement;
 use crate::tool::{Tool, Vocabulary};
+use crate::validate::{unreadable_facts, validate};
 
 /// Stack that Cedar's evaluator takes for one level of nesting without optimisation (measured:
 /// 55 KiB), with room to spare; the test `the_tallest_policy_has_the_stack_it_needs` watches it.
@@ -33,9 +31,9 @@ const STACK_BASE: usize = 512 * 1024;
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) action: EntityUid,
-    pub(crate) policies: CedarPolicies,
+    pub(crate) policies: Policies,
     /// The same with the policies in `@mode("log_only")`; none where there are no such.
-    pub(crate) with_shadow: Option<CedarPolicies>,
+    pub(crate) with_shadow: Option<Policies>,
     /// The facts of `context.session` that the policies read.
     pub(crate) session: Vec<SessionField>,
     /// The same with the policies in `@mode("log_only")`.
@@ -71,148 +69,170 @@ impl Slice {
     }
 }
 
-/// Cuts the slice of one tool and validates it; every finding is pushed.
-pub(crate) fn cut(
-    tool: Tool,
-    preamble: &str,
-    policies: &[LoadedPolicy],
-    statements: &HashMap<&str, &Statement<'_>>,
-    vocabulary: &Vocabulary,
-    settings: &Settings,
-    findings: &mut Vec<Finding>,
-) -> Option<Slice> {
-    let before = findings.len();
-    let of_question = |question: Question| {
+/// What slices are cut from.
+pub(crate) struct Cutting<'a> {
+    /// The entity types and groups that every tool's schema begins with.
+    pub(crate) preamble: String,
+    pub(crate) policies: &'a [LoadedPolicy],
+    pub(crate) statements: HashMap<&'a str, &'a Statement<'a>>,
+    pub(crate) vocabulary: &'a Vocabulary,
+    pub(crate) settings: &'a Settings,
+}
+
+/// What the cutting of a slice came upon.
+#[derive(Default)]
+pub(crate) struct Remarks {
+    /// What stands in the way of the load.
+    pub(crate) findings: Vec<Finding>,
+    /// In how many slices each policy is, and in how many it can never match.
+    pub(crate) impossible: BTreeMap<String, (usize, usize)>,
+    /// What is worth a look.
+    pub(crate) warnings: Vec<Finding>,
+}
+
+/// The facts that a tool's policies read, by question.
+type Reads = [Vec<SessionField>; 3];
+
+impl<'a> Cutting<'a> {
+    /// Cuts the slice of one tool and validates it; every finding is pushed.
+    pub(crate) fn cut(&self, tool: Tool, remarks: &mut Remarks) -> Option<Slice> {
+        let before = remarks.findings.len();
+        let members = self.members(&tool);
+        for policy in &members {
+            unreadable_facts(policy, &tool, self, &mut remarks.findings);
+        }
+        let reads = self.reads(&tool, false);
+        let shadow_reads = self.reads(&tool, true);
+        let declared = self.declare(&tool, &reads);
+        let schemas = schema(&declared, &tool, &members, self.vocabulary).and_then(|own| {
+            if reads == shadow_reads {
+                return Ok((own, None));
+            }
+            let text = self.declare(&tool, &shadow_reads);
+            let shadow = schema(&text, &tool, &members, self.vocabulary)?;
+            Ok((own, Some(shadow)))
+        });
+        let (schema, shadow_schema) = match schemas {
+            Ok(schemas) => schemas,
+            Err(message) => {
+                remarks.findings.push(
+                    Finding::about(format!("the generated schema is not accepted: {message}"))
+                        .suggest("rename the property it names, or declare it as any JSON")
+                        .tool_named(tool.name()),
+                );
+                return None;
+            }
+        };
+        if remarks.findings.len() > before {
+            return None;
+        }
+        let validated = shadow_schema.as_ref().unwrap_or(&schema);
+        validate(&tool, validated, &members, self, remarks);
+        let deciding = members.iter().filter(|policy| !policy.log_only).copied();
+        let facts = self.settings.facts.iter().filter(|fact| {
+            let mut read = reads.iter().flatten();
+            read.any(|field| field.name == fact.name)
+        });
+        let digest = digest(&declared, self.settings, facts, Some(&tool), deciding);
+        let height = members
+            .iter()
+            .map(|policy| policy.height)
+            .max()
+            .unwrap_or(0);
+        let made = actions(&tool)
+            .and_then(|actions| Ok((actions, self.asked(&tool, reads, shadow_reads)?)));
+        let (actions, asked) = match made {
+            Ok(made) => made,
+            Err(message) => {
+                let finding = Finding::about(lower(&message)).tool_named(tool.name());
+                remarks.findings.push(finding);
+                return None;
+            }
+        };
+        (remarks.findings.len() == before).then(|| Slice {
+            schema,
+            shadow_schema,
+            actions,
+            asked,
+            digest,
+            stack: STACK_BASE + height * STACK_PER_LEVEL,
+            tool,
+        })
+    }
+
+    /// The policies that answer a question about a tool.
+    fn of_question<'t>(
+        &self,
+        tool: &'t Tool,
+        question: Question,
+    ) -> impl Iterator<Item = &'a LoadedPolicy> + use<'a, 't> {
         let action = question.action(tool.name());
         let ancestors = tool.ancestors(question);
-        policies
+        self.policies
             .iter()
             .filter(move |policy| policy.answers(question, &action, &ancestors))
-    };
-    let mut members: Vec<&LoadedPolicy> = Question::ALL.into_iter().flat_map(of_question).collect();
-    members.sort_by(|a, b| a.id().cmp(b.id()));
-    members.dedup_by(|a, b| a.id() == b.id());
-
-    for policy in &members {
-        unreadable_facts(policy, &tool, settings, statements, findings);
     }
-    let fields = session::fields(&tool, settings);
-    let read = |log_only: bool| {
+
+    /// The policies that answer any question about a tool, sorted by id.
+    fn members(&self, tool: &Tool) -> Vec<&'a LoadedPolicy> {
+        let mut members: Vec<&LoadedPolicy> = Question::ALL
+            .into_iter()
+            .flat_map(|question| self.of_question(tool, question))
+            .collect();
+        members.sort_by(|a, b| a.id().cmp(b.id()));
+        members.dedup_by(|a, b| a.id() == b.id());
+        members
+    }
+
+    fn reads(&self, tool: &Tool, log_only: bool) -> Reads {
+        let fields = session::fields(tool, self.settings);
         Question::ALL.map(|question| {
-            let mentions = of_question(question)
+            let mentions = self
+                .of_question(tool, question)
                 .filter(|policy| log_only || !policy.log_only)
                 .map(|policy| policy.mentions.clone())
                 .fold(Mentions::default(), Mentions::and);
             session::read_fields(&fields, &mentions)
         })
-    };
-    let (session, shadow_session) = (read(false), read(true));
-    let declare = |read: &[Vec<SessionField>; 3]| {
-        let types = read
+    }
+
+    fn declare(&self, tool: &Tool, reads: &Reads) -> String {
+        let types = reads
             .each_ref()
             .map(|read| session::session_type(read.iter()));
-        let mut text = preamble.to_owned();
         let types = types.each_ref().map(Option::as_deref);
-        tool.declare(types, &settings.extension, &mut text);
+        let mut text = self.preamble.clone();
+        tool.declare(types, &self.settings.extension, &mut text);
         text
-    };
-    let declared = declare(&session);
-    let schemas = schema(&declared, &tool, &members, vocabulary).and_then(|own| {
-        if session == shadow_session {
-            return Ok((own, None));
-        }
-        let shadow = schema(&declare(&shadow_session), &tool, &members, vocabulary)?;
-        Ok((own, Some(shadow)))
-    });
-    let (schema, shadow_schema) = match schemas {
-        Ok(schemas) => schemas,
-        Err(message) => {
-            findings.push(
-                Finding::about(format!("the generated schema is not accepted: {message}"))
-                    .suggest("rename the property it names, or declare it as any JSON")
-                    .tool_named(tool.name()),
-            );
-            return None;
-        }
-    };
-    if findings.len() > before {
-        return None;
     }
-    let validated = shadow_schema.as_ref().unwrap_or(&schema);
-    let level = 1 + tool.input.level() + settings.extension.level();
-    validate(&tool, validated, level, &members, statements, findings);
-    let actions = match actions(&tool) {
-        Ok(actions) => actions,
-        Err(message) => {
-            findings.push(Finding::about(message).tool_named(tool.name()));
-            return None;
-        }
-    };
-    let asked = |question: Question,
-                 session: Vec<SessionField>,
-                 shadow_session: Vec<SessionField>|
-     -> Result<Asked, String> {
-        let of = |log_only: bool| -> Result<CedarPolicies, String> {
-            CedarPolicies::from_policies(
-                of_question(question)
-                    .filter(|policy| log_only || !policy.log_only)
-                    .map(|policy| policy.policy.clone()),
-            )
-            .map_err(|error| error.to_string())
+
+    fn asked(&self, tool: &Tool, reads: Reads, shadow_reads: Reads) -> Result<[Asked; 3], String> {
+        let ask = |question: Question, session, shadow_session| -> Result<Asked, String> {
+            let of = |log_only: bool| {
+                let policies = self
+                    .of_question(tool, question)
+                    .filter(|policy| log_only || !policy.log_only);
+                Policies::new(policies.map(|policy| &policy.policy))
+            };
+            let shadows = self
+                .of_question(tool, question)
+                .any(|policy| policy.log_only);
+            Ok(Asked {
+                action: action_uid(&question.action(tool.name()))?,
+                policies: of(false)?,
+                with_shadow: if shadows { Some(of(true)?) } else { None },
+                session,
+                shadow_session,
+            })
         };
-        let shadows = of_question(question).any(|policy| policy.log_only);
-        Ok(Asked {
-            action: action_uid(&question.action(tool.name()))?,
-            policies: of(false)?,
-            with_shadow: if shadows { Some(of(true)?) } else { None },
-            session,
-            shadow_session,
-        })
-    };
-    let read_by_deciding: Vec<String> = session
-        .iter()
-        .flatten()
-        .map(|field| field.name.clone())
-        .collect();
-    let all = || -> Result<[Asked; 3], String> {
         let [unattended, approved, approve] = Question::ALL;
-        let ([s1, s2, s3], [w1, w2, w3]) = (session, shadow_session);
+        let ([s1, s2, s3], [w1, w2, w3]) = (reads, shadow_reads);
         Ok([
-            asked(unattended, s1, w1)?,
-            asked(approved, s2, w2)?,
-            asked(approve, s3, w3)?,
+            ask(unattended, s1, w1)?,
+            ask(approved, s2, w2)?,
+            ask(approve, s3, w3)?,
         ])
-    };
-    let asked = match all() {
-        Ok(asked) => asked,
-        Err(message) => {
-            findings.push(Finding::about(lower(&message)).tool_named(tool.name()));
-            return None;
-        }
-    };
-    if findings.len() > before {
-        return None;
     }
-    let height = members
-        .iter()
-        .map(|policy| policy.height)
-        .max()
-        .unwrap_or(0);
-    let deciding = members.iter().filter(|policy| !policy.log_only).copied();
-    let facts = settings
-        .facts
-        .iter()
-        .filter(|fact| read_by_deciding.contains(&fact.name));
-    let digest = digest(&declared, settings, facts, Some(&tool), deciding);
-    Some(Slice {
-        schema,
-        shadow_schema,
-        actions,
-        asked,
-        digest,
-        stack: STACK_BASE + height * STACK_PER_LEVEL,
-        tool,
-    })
 }
 
 /// SHA-256 over policies (sorted by id), schema, mapping version and what else decides.
@@ -303,107 +323,4 @@ fn schema(
     Schema::from_cedarschema_str(&text)
         .map(|(schema, _)| schema)
         .map_err(|error| error.to_string())
-}
-
-/// Facts that a policy reads and that are not there for this tool.
-fn unreadable_facts(
-    policy: &LoadedPolicy,
-    tool: &Tool,
-    settings: &Settings,
-    statements: &HashMap<&str, &Statement<'_>>,
-    findings: &mut Vec<Finding>,
-) {
-    let everything = [String::from("this")];
-    let whole = policy.mentions.everything;
-    let declared = settings.facts.iter().map(|fact| &fact.name);
-    let names: Vec<&String> = match whole {
-        true => everything.iter().chain(declared).collect(),
-        false => policy.mentions.names.iter().collect(),
-    };
-    for name in names {
-        // Who handles the session as a whole sees what there is, and must be handed all of it.
-        let Some(finding) = session::unreadable(name, tool, settings)
-            .filter(|finding| !whole || finding.message.contains("not computed"))
-        else {
-            continue;
-        };
-        let last = name.rsplit('.').next().unwrap_or(name);
-        let place = statements.get(policy.id()).map(|statement| {
-            let offset = statement.text.find(last).unwrap_or(0);
-            statement.place(offset)
-        });
-        let (line, column) = place.unzip();
-        let finding = Finding {
-            line: line.or(Some(policy.about.line)),
-            column: column.or(Some(policy.column)),
-            message: finding.message,
-            suggestion: finding.suggestion,
-            ..policy.finding("").tool_named(tool.name())
-        };
-        let same =
-            |known: &Finding| known.policy == finding.policy && known.message == finding.message;
-        if !findings.iter().any(same) {
-            findings.push(finding);
-        }
-    }
-}
-
-fn validate(
-    tool: &Tool,
-    schema: &Schema,
-    level: u32,
-    members: &[&LoadedPolicy],
-    statements: &HashMap<&str, &Statement<'_>>,
-    findings: &mut Vec<Finding>,
-) {
-    if members.is_empty() {
-        return;
-    }
-    let set = match CedarPolicies::from_policies(members.iter().map(|p| p.policy.clone())) {
-        Ok(set) => set,
-        Err(error) => {
-            findings.push(Finding::about(lower(&error.to_string())).tool_named(tool.name()));
-            return;
-        }
-    };
-    let result =
-        Validator::new(schema.clone()).validate_with_level(&set, ValidationMode::Strict, level);
-    let mut errors: Vec<_> = result.validation_errors().collect();
-    // Cedar reports them in no particular order.
-    errors.sort_by_cached_key(ToString::to_string);
-    for error in errors {
-        let id = error.policy_id().to_string();
-        let offset = error
-            .labels()
-            .and_then(|mut labels| labels.next())
-            .map_or(0, |label| label.offset());
-        let text = error.to_string();
-        let message = text
-            .strip_prefix(&format!("for policy `{id}`, "))
-            .unwrap_or(&text);
-        let place = statements.get(id.as_str());
-        let (line, column) = place.map(|statement| statement.place(offset)).unzip();
-        let finding = Finding {
-            file: place.map(|statement| statement.source.name.clone()),
-            line,
-            column,
-            policy: Some(id),
-            ..Finding::about(lower(message)).tool_named(tool.name())
-        };
-        let finding = match error.help() {
-            Some(help) => finding.suggest(help.to_string()),
-            None => finding,
-        };
-        // A policy fails alike for each question and each tool of a group; once is enough.
-        let same = |known: &Finding| {
-            known.policy == finding.policy
-                && (known.line, known.column) == (finding.line, finding.column)
-        };
-        if !findings.iter().any(same) {
-            findings.push(finding);
-        }
-    }
-    if !result.validation_passed() && findings.is_empty() {
-        findings.push(Finding::about("validation failed").tool_named(tool.name()));
-    }
 }

@@ -147,6 +147,104 @@ fn a_denial_by_default_names_the_nearest_permits_and_their_first_false_clause() 
 }
 
 #[test]
+fn what_would_have_to_change_is_said() {
+    let user = User::new("s").role("clerk");
+    let changes = |when: &str| -> Vec<String> {
+        let text = format!(
+            "@id(\"p\") permit (principal in Role::\"clerk\", action == Action::\"issue_refund\", resource) when {{ {when} }};"
+        );
+        let engine = PolicyEngine::load(vec![tool()], &[PolicySource::new("p", text)]).unwrap();
+        let explanation = PolicyTest::new(&engine)
+            .call("issue_refund", &refund(50, "DE"), &user)
+            .explanation();
+        println!("{explanation}");
+        explanation
+            .nearest
+            .into_iter()
+            .filter_map(|miss| miss.change)
+            .collect()
+    };
+    for (when, change) in [
+        (
+            "context.input.amount_cents < 10",
+            "`context.input.amount_cents` would have to be less than 10; it is 50",
+        ),
+        (
+            "10 >= context.input.amount_cents",
+            "`context.input.amount_cents` would have to be at most 10; it is 50",
+        ),
+        (
+            "!(context.input.amount_cents > 10)",
+            "`context.input.amount_cents` would have to be at most 10; it is 50",
+        ),
+        (
+            "[\"FR\", \"IT\"].contains(context.input.country)",
+            "`context.input.country` would have to be one of [\"FR\", \"IT\"]; it is \"DE\"",
+        ),
+        (
+            "context.input.country == \"FR\"",
+            "`context.input.country` would have to be \"FR\"; it is \"DE\"",
+        ),
+        (
+            "context.input.country == \"FR\" || context.input.amount_cents >= 60",
+            "`context.input.country` would have to be \"FR\"; it is \"DE\", or \
+             `context.input.amount_cents` would have to be at least 60; it is 50",
+        ),
+        (
+            "context.input.amount_cents > context.run.step + 90",
+            "`context.input.amount_cents` would have to be more than `context.run.step + 90`, \
+             which is 90; it is 50",
+        ),
+        (
+            "context.tool.destructive",
+            "`context.tool.destructive` would have to be true",
+        ),
+        (
+            "principal has tenant",
+            "`principal` would have to have `tenant`",
+        ),
+    ] {
+        assert_eq!(changes(when), [change], "{when}");
+    }
+    // What is said to change, changes the outcome.
+    let stranger = User::new("x");
+    let engine = engine("");
+    let explanation = PolicyTest::new(&engine)
+        .call("issue_refund", &refund(50, "DE"), &stranger)
+        .explanation();
+    assert_eq!(
+        explanation.nearest[0].change.as_deref(),
+        Some("the person for whom the agent acts would have to be in Role::\"clerk\"")
+    );
+}
+
+#[test]
+fn a_forbid_says_what_made_it_match_and_a_wait_says_who_may_end_it() {
+    let engine = engine("");
+    let clerk = User::new("c").role("clerk");
+    let test = PolicyTest::new(&engine);
+    let denied = test
+        .call("issue_refund", &refund(50, "KP"), &clerk)
+        .explanation();
+    println!("{denied}\n");
+    let blocking = &denied.blocking[0];
+    assert_eq!(blocking.policy.id, "never-to-sanctioned-countries");
+    assert_eq!(blocking.clauses.len(), 1);
+    assert!(blocking.changes[0].contains("be none of"), "{blocking:?}");
+    assert!(blocking.changes[0].contains("it is \"KP\""), "{blocking:?}");
+    let waits = test
+        .call("issue_refund", &refund(50_000, "DE"), &clerk)
+        .explanation();
+    println!("{waits}");
+    assert_eq!(waits.approvers[0].policy.id, "finance-approves");
+    assert!(
+        waits
+            .to_string()
+            .contains("may approve: principal in Role::\"finance\"")
+    );
+}
+
+#[test]
 fn who_could_approve_is_listed() {
     let engine = engine("");
     let set = engine.current();

@@ -150,6 +150,51 @@ fn several_findings_are_reported_at_once() {
 }
 
 #[test]
+fn the_long_form_shows_the_line_and_marks_the_place() {
+    let error = load(
+        "@id(\"cap\")\nforbid (principal, action == Action::\"pay\", resource)\n\
+         when { context.input.amout_cents > 5 };\n\n\
+         @id(\"typo\") forbid (principal, action == Action::\"pai\", resource);\n\
+         permit (principal, action == Action::\"pay\", resource);\n",
+    )
+    .expect_err("it must not load");
+    let text = format!("{error:#}");
+    println!("{text}");
+    for part in [
+        "\n --> pay.cedar:3:8\n  |\n3 | when { context.input.amout_cents > 5 };\n  |        ^^^^",
+        "  = did you mean `amount_cents`",
+        "policy `typo`: `Action::\"pai\"` names no declared tool\n --> pay.cedar:5:1",
+        "the policy has no id\n --> pay.cedar:6:1",
+    ] {
+        assert!(text.contains(part), "{part}\n\n{text}");
+    }
+}
+
+#[test]
+fn a_policy_without_effect_is_a_warning() {
+    let warnings = |text: &str| -> Vec<String> {
+        let engine = load(text).unwrap_or_else(|error| panic!("{error}"));
+        let set = engine.current();
+        set.warnings().iter().map(ToString::to_string).collect()
+    };
+    let group = "@id(\"g\") forbid (principal, action in Action::\"destructive tools\", resource)
+        when { context.input.nope };";
+    assert!(warnings(group)[0].contains("applies to no declared tool"));
+    let never = "@id(\"n\") forbid (principal, action == Action::\"pay\", resource)
+        when { context.tool.destructive && context.approvals.count > 1 };";
+    load(never).expect_err("there are no approvals in an unattended call");
+    let never = "@id(\"n\") forbid (principal is Role, action == Action::\"pay\", resource);";
+    assert!(
+        warnings(never)[0].contains("can never match"),
+        "{:?}",
+        warnings(never)
+    );
+    let some = "@id(\"n\") forbid (principal, action in Action::\"pay\", resource)
+        when { action == Action::\"pay\" };";
+    assert_eq!(warnings(some), [""; 0]);
+}
+
+#[test]
 fn a_template_does_not_load() {
     refused("@id(\"t\") permit (principal == ?principal, action == Action::\"pay\", resource);");
 }

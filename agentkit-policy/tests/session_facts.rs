@@ -498,8 +498,8 @@ fn only_what_policies_read_about_an_action_has_to_be_computed() {
     // What is only read in log-only mode is not needed for the decision.
     let user = User::new("u");
     let engine = load_with(settings(), &without_q).unwrap();
-    let test = PolicyTest::new(&engine).session(SessionFacts::new());
-    let decision = test
+    let unknown = PolicyTest::new(&engine).session(SessionFacts::new());
+    let decision = unknown
         .call("mail", &json!({"to": "a"}), &user)
         .explanation()
         .decision;
@@ -507,7 +507,7 @@ fn only_what_policies_read_about_an_action_has_to_be_computed() {
         (decision.outcome, decision.errors.len()),
         (Outcome::Allow, 0)
     );
-    let decision = test
+    let decision = unknown
         .call("mail", &json!({"to": "a"}), &user)
         .fact("depth", 4)
         .explanation()
@@ -759,9 +759,9 @@ fn every_value_of_a_declared_type_is_a_valid_request_and_every_other_denies() {
         let text = "@id(\"p\") permit (principal, action == Action::\"t\", resource)
              when { context.derived.d == context.derived.d };";
         let engine = PolicyEngine::load(vec![declared], &[PolicySource::new("p", text)]).unwrap();
-        let test = PolicyTest::new(&engine);
+        let tested = PolicyTest::new(&engine);
         for (value, fits) in &values {
-            let decision = test
+            let decision = tested
                 .call("t", &json!({}), &user)
                 .derived("d", value.clone())
                 .explanation()
@@ -777,9 +777,9 @@ fn every_value_of_a_declared_type_is_a_valid_request_and_every_other_denies() {
                 assert!(decision.errors[0].message.contains("derived fact `d`"));
             }
         }
-        let missing = test.call("t", &json!({}), &user).explanation().decision;
+        let missing = tested.call("t", &json!({}), &user).explanation().decision;
         assert_eq!(missing.outcome, Outcome::Deny);
-        let undeclared = test
+        let undeclared = tested
             .call("t", &json!({}), &user)
             .derived("e", 1)
             .explanation()
