@@ -13,7 +13,10 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Instant;
 
-use agentkit_policy::{Call, Facts, Outcome, PolicyEngine, PolicySource, ToolDeclaration, User};
+use agentkit_policy::{
+    Call, Facts, Outcome, PolicyEngine, PolicySet as AgentkitSet, PolicySource, ToolDeclaration,
+    User,
+};
 use cedar_policy::{Authorizer, Context, Entities, Entity, EntityUid, PolicySet, Request};
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
@@ -103,125 +106,132 @@ fn row(what: &str, figure: f64, raw: f64, bar: Option<f64>) {
     println!("{what:<52} {figure:>9.0} ns {raw:>8.0} ns {ratio:>8.2} {bar:>6} {met}");
 }
 
-fn benches(criterion: &mut Criterion) {
-    let clerk = User::new("clara").role("clerk");
-    let engine = load(vec![refund_tool("issue_refund")], REFUND_DESK);
-    let set = engine.current();
+/// One raw question to Cedar, everything made ready before.
+struct Raw {
+    request: Request,
+    policies: PolicySet,
+    entities: Entities,
+}
 
-    let uid = |text: &str| text.parse::<EntityUid>().unwrap();
-    let role = uid("Role::\"clerk\"");
-    let user = Entity::new_no_attrs(uid("User::\"clara\""), [role.clone()].into());
-    let entities = Entities::from_entities([user, Entity::with_uid(role)], None).unwrap();
-    let context = Context::from_json_value(json!({"input": refund(100)}), None).unwrap();
-    let request = Request::new(
-        uid("User::\"clara\""),
-        uid("Action::\"issue_refund\""),
-        uid("Agent::\"a\""),
-        context,
-        None,
-    )
-    .unwrap();
-    let one: PolicySet =
-        "permit (principal in Role::\"clerk\", action == Action::\"issue_refund\", \
-                          resource) when { context.input.amount_cents < 5000 };"
-            .parse()
-            .unwrap();
-    let raw = || {
-        black_box(Authorizer::new().is_authorized(&request, &one, &entities));
-    };
-    let (small, large) = (refund(100), refund(200_000));
-    let allow = || {
-        let decision = set.decide(&call("issue_refund", &small, &clerk));
-        assert_eq!(black_box(decision).outcome, Outcome::Allow);
-    };
-    let approval = || {
-        let decision = set.decide(&call("issue_refund", &large, &clerk));
-        assert_eq!(
-            black_box(decision).outcome,
-            Outcome::RequireApproval { quorum: 2 }
-        );
-    };
+fn uid(text: &str) -> EntityUid {
+    text.parse().unwrap()
+}
+
+impl Raw {
+    fn new(tool: &str, role: &str, policies: &str) -> Self {
+        let role = uid(&format!("Role::\"{role}\""));
+        let user = Entity::new_no_attrs(uid("User::\"u\""), [role.clone()].into());
+        let context = Context::from_json_value(json!({"input": refund(100)}), None).unwrap();
+        Self {
+            request: Request::new(
+                uid("User::\"u\""),
+                uid(&format!("Action::\"{tool}\"")),
+                uid("Agent::\"a\""),
+                context,
+                None,
+            )
+            .unwrap(),
+            policies: policies.parse().unwrap(),
+            entities: Entities::from_entities([user, Entity::with_uid(role)], None).unwrap(),
+        }
+    }
+
+    fn one() -> Self {
+        let policy = "permit (principal in Role::\"clerk\", action == Action::\"issue_refund\", \
+                      resource) when { context.input.amount_cents < 5000 };";
+        Self::new("issue_refund", "clerk", policy)
+    }
+
+    fn ask(&self) {
+        black_box(Authorizer::new().is_authorized(&self.request, &self.policies, &self.entities));
+    }
+}
+
+/// The table: what, our figure, the raw one, their ratio, the bar.
+fn table(raw: &Raw, set: &AgentkitSet) {
     println!(
         "{:<52} {:>12} {:>11} {:>8} {:>6}",
         "what", "ours", "raw", "ratio", "bar"
     );
-    let unit = median(raw);
-    row("decide, Allow (6 policies)", median(allow), unit, Some(5.0));
-    row(
-        "decide, RequireApproval(2) (6 policies)",
-        median(approval),
-        median(raw),
-        Some(15.0),
-    );
-
+    let unit = || median(|| raw.ask());
+    let clerk = User::new("clara").role("clerk");
+    let (small, large) = (refund(100), refund(200_000));
+    for (what, arguments, outcome, bar) in [
+        ("decide, Allow (6 policies)", &small, Outcome::Allow, 5.0),
+        (
+            "decide, RequireApproval(2) (6 policies)",
+            &large,
+            Outcome::RequireApproval { quorum: 2 },
+            15.0,
+        ),
+    ] {
+        let figure = median(|| {
+            let decision = set.decide(&call("issue_refund", arguments, &clerk));
+            assert_eq!(black_box(decision).outcome, outcome);
+        });
+        row(what, figure, unit(), Some(bar));
+    }
     // Someone in one role, whose one policy permits.
     let someone = User::new("s").role("r0");
     for count in [1, 10, 100, 1_000, 10_000] {
         let (tools, text) = many(1, count);
         let set = load(tools, &text).current();
-        let call = call("t0", &small, &someone);
-        let decide = || {
-            let decision = set.decide(&call);
+        let figure = median(|| {
+            let decision = set.decide(&call("t0", &small, &someone));
             assert_eq!(black_box(decision).outcome, Outcome::Allow);
-        };
-        let plain: PolicySet = text.parse().unwrap();
-        let own = Entity::new_no_attrs(uid("User::\"s\""), [uid("Role::\"r0\"")].into());
-        let entities =
-            Entities::from_entities([own, Entity::with_uid(uid("Role::\"r0\""))], None).unwrap();
-        let request = Request::new(
-            uid("User::\"s\""),
-            uid("Action::\"t0\""),
-            uid("Agent::\"a\""),
-            Context::from_json_value(json!({"input": refund(100)}), None).unwrap(),
-            None,
-        )
-        .unwrap();
-        let unsliced = {
-            let start = Instant::now();
-            black_box(Authorizer::new().is_authorized(&request, &plain, &entities));
-            start.elapsed().as_secs_f64() * 1e9
-        };
+        });
         let bar = (count == 1_000).then_some(10.0);
         row(
             &format!("decide, {count} policies on one tool"),
-            median(decide),
-            median(raw),
+            figure,
+            unit(),
             bar,
         );
-        println!(
-            "{:<52} {unsliced:>9.0} ns",
-            "  the same on plain Cedar, once"
-        );
+        let plain = Raw::new("t0", "r0", &text);
+        let start = Instant::now();
+        plain.ask();
+        let once = start.elapsed().as_secs_f64() * 1e9;
+        println!("{:<52} {once:>9.0} ns", "  the same in plain Cedar, once");
     }
     let spread = |tools: usize, each: usize| {
         let (tools, text) = many(tools, each);
         load(tools, &text).current()
     };
     let (ten, wide) = (spread(1, 10), spread(1_000, 10));
-    let of_ten = || {
+    let of_ten = median(|| {
         black_box(ten.decide(&call("t0", &small, &someone)));
-    };
-    let of_wide = || {
+    });
+    let of_wide = median(|| {
         black_box(wide.decide(&call("t500", &small, &someone)));
-    };
-    let reference = median(of_ten);
+    });
     row(
         "10,000 policies over 1,000 tools, against 10 on one",
-        median(of_wide),
-        reference,
+        of_wide,
+        of_ten,
         Some(1.2),
     );
     let (tools, text) = many(1_000, 1);
     let start = Instant::now();
     black_box(load(tools, &text));
-    println!(
-        "load, validate, slice 1,000 policies over 1,000 tools: {:.2} s (bar 1 s)",
-        start.elapsed().as_secs_f64()
-    );
+    let seconds = start.elapsed().as_secs_f64();
+    println!("load, validate, slice 1,000 policies over 1,000 tools: {seconds:.2} s (bar 1 s)");
+}
 
-    criterion.bench_function("raw", |bencher| bencher.iter(raw));
-    criterion.bench_function("allow", |bencher| bencher.iter(allow));
-    criterion.bench_function("require_approval_2", |bencher| bencher.iter(approval));
+fn benches(criterion: &mut Criterion) {
+    let raw = Raw::one();
+    let set = load(vec![refund_tool("issue_refund")], REFUND_DESK).current();
+    table(&raw, &set);
+
+    let clerk = User::new("clara").role("clerk");
+    criterion.bench_function("raw", |bencher| bencher.iter(|| raw.ask()));
+    for (name, arguments) in [
+        ("allow", refund(100)),
+        ("require_approval_2", refund(200_000)),
+    ] {
+        criterion.bench_function(name, |bencher| {
+            bencher.iter(|| set.decide(&call("issue_refund", &arguments, &clerk)));
+        });
+    }
 }
 
 criterion_group!(decide, benches);
