@@ -298,7 +298,20 @@ impl<'a> Prepared<'a> {
             (Some(with_shadow), true) => with_shadow,
             _ => &asked.policies,
         };
-        answer(question, policies, &request, self.people.entities())
+        let answer = answer(question, policies, &request, self.people.entities());
+        #[cfg(feature = "suite")]
+        if let Some(listener) = self.slice.listener.as_ref().filter(|_| !self.shadow) {
+            listener.hear(crate::heard::Heard {
+                tool: self.slice.tool.name().to_owned(),
+                question,
+                request,
+                entities: self.people.entities().clone(),
+                permitted: answer.permitted,
+                forbidden: answer.forbidden,
+                reasons: answer.reasons.clone(),
+            });
+        }
+        answer
     }
 
     fn request(

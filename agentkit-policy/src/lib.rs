@@ -120,6 +120,12 @@
 //! needs; and only a tool's own policies are evaluated for it. Policies are validated strictly at
 //! load, tool by tool: a misspelt field does not load.
 //!
+//! # Tests
+//!
+//! [`testing`] is for Rust. The feature `suite` reads test files in YAML and measures what they
+//! reach; `cli` is the command that policy authors run:
+//! `agentkit-policy test refunds.yaml --threshold 100 --mutants`.
+//!
 //! # Versions
 //!
 //! [`PolicySet::digest`] names the set, [`PolicySet::slice_digest`] all that can influence the
@@ -131,12 +137,16 @@ mod ask;
 mod attribute;
 mod call;
 mod change;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod decision;
 mod declaration;
 mod engine;
 mod entities;
 mod explain;
 mod fact;
+#[cfg(feature = "suite")]
+mod heard;
 mod index;
 mod lint;
 mod load;
@@ -149,8 +159,11 @@ mod set;
 mod shape;
 mod slice;
 mod source;
+#[cfg(feature = "suite")]
+pub mod suite;
 pub mod testing;
 mod tool;
+mod tool_file;
 mod validate;
 
 pub use attribute::{AttributeType, AttributeValue};

@@ -52,6 +52,9 @@ pub(crate) struct Slice {
     pub(crate) digest: [u8; 32],
     /// Bytes of stack that answering takes at most.
     pub(crate) stack: usize,
+    /// Who measures what is asked.
+    #[cfg(feature = "suite")]
+    pub(crate) listener: Option<crate::heard::Listener>,
 }
 
 impl Slice {
@@ -156,6 +159,8 @@ impl<'a> Cutting<'a> {
             asked,
             digest,
             stack: STACK_BASE + height * STACK_PER_LEVEL,
+            #[cfg(feature = "suite")]
+            listener: None,
             tool,
         })
     }

@@ -1,0 +1,89 @@
+//! What a test file holds, once it has been read.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::call::{Approvals, Call, User};
+use crate::decision::{Outcome, Verdict};
+
+use super::document::Place;
+
+/// A call and everything that is expected of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) at: Place,
+    pub(crate) tool: String,
+    pub(crate) arguments: Value,
+    pub(crate) user: User,
+    pub(crate) agent: String,
+    pub(crate) run: String,
+    pub(crate) step: u32,
+    /// Microseconds since the epoch.
+    pub(crate) now: i64,
+    /// The approvals that `release`, `may_approve` and `may_not_approve` are asked with.
+    pub(crate) approvals: Approvals,
+    pub(crate) outcome: Option<(Outcome, By)>,
+    pub(crate) release: Option<(Verdict, By)>,
+    pub(crate) approvers: Vec<Approver>,
+    /// Texts that the evaluation errors must hold, one for each error.
+    pub(crate) errors: Vec<String>,
+}
+
+impl Case {
+    pub(crate) fn call(&self) -> Call<'_> {
+        Call {
+            tool: &self.tool,
+            arguments: &self.arguments,
+            user: &self.user,
+            agent: &self.agent,
+            run: &self.run,
+            step: self.step,
+            now: self.now,
+        }
+    }
+}
+
+/// The policies that must have brought an answer about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// Whichever.
+    Any,
+    /// Exactly these; none for an answer by default.
+    Exactly(BTreeSet<String>),
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any policy"),
+            Self::Exactly(ids) if ids.is_empty() => f.write_str("no policy"),
+            Self::Exactly(ids) => {
+                for (index, id) in ids.iter().enumerate() {
+                    let comma = if index > 0 { ", " } else { "" };
+                    write!(f, "{comma}`{id}`")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether a person may approve.
+#[derive(Clone, Debug)]
+pub(crate) struct Approver {
+    pub(crate) user: User,
+    pub(crate) may: bool,
+    pub(crate) by: By,
+}
+
+/// A survivor of mutation that its author has explained.
+#[derive(Clone, Debug)]
+pub(crate) struct Equivalent {
+    pub(crate) at: Place,
+    pub(crate) policy: String,
+    pub(crate) change: String,
+    pub(crate) reason: String,
+}
