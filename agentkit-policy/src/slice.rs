@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use cedar_policy::pst::ActionConstraint;
 use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, Schema};
 use sha2::{Digest as _, Sha256};
 
@@ -192,8 +193,14 @@ impl<'a> Cutting<'a> {
     fn reads(&self, tool: &Tool, log_only: bool) -> Reads {
         let fields = session::fields(tool, self.settings);
         Question::ALL.map(|question| {
+            // `T with approval` is a member of `T`, so `action in [T]` is validated for both.
+            let also = (question == Question::Approved).then(|| {
+                self.of_question(tool, Question::Unattended)
+                    .filter(|policy| matches!(policy.body.action, ActionConstraint::In(_)))
+            });
             let mentions = self
                 .of_question(tool, question)
+                .chain(also.into_iter().flatten())
                 .filter(|policy| log_only || !policy.log_only)
                 .map(|policy| policy.mentions.clone())
                 .fold(Mentions::default(), Mentions::and);

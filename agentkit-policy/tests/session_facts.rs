@@ -787,3 +787,27 @@ fn every_value_of_a_declared_type_is_a_valid_request_and_every_other_denies() {
         assert_eq!(undeclared.outcome, Outcome::Deny);
     }
 }
+
+#[test]
+fn a_permit_on_a_list_or_a_group_of_tools_may_read_the_past() {
+    for scope in [
+        "action in [Action::\"pay\", Action::\"mail\"]",
+        "action in Action::\"all tools unattended\"",
+    ] {
+        let text = format!(
+            "@id(\"first\") permit (principal, {scope}, resource)\n\
+             when {{ !context.session.labels.contains(\"web\") }};\n\
+             @id(\"ask\") permit (principal, action == Action::\"pay with approval\", resource);"
+        );
+        let engine = load_with(settings(), &text).unwrap_or_else(|error| panic!("{error}"));
+        for (labels, outcome) in [
+            (texts(&[]), Outcome::Allow),
+            (texts(&["web"]), Outcome::RequireApproval { quorum: 1 }),
+        ] {
+            let test = PolicyTest::new(&engine).session(known("labels", labels));
+            let user = User::new("u");
+            let decision = test.call("pay", &pay(), &user).explanation().decision;
+            assert_eq!(decision.outcome, outcome, "{scope}: {decision:?}");
+        }
+    }
+}
