@@ -123,8 +123,8 @@
 //! # Tests
 //!
 //! [`testing`] is for Rust. The feature `suite` reads test files in YAML and measures what they
-//! reach; `cli` is the command that policy authors run:
-//! `agentkit-policy test refunds.yaml --threshold 100 --mutants`.
+//! reach, `proofs` proves their invariants with cvc5, and `cli` is the command that policy authors
+//! run: `agentkit-policy test refunds.yaml --threshold 100 --mutants --prove`.
 //!
 //! # Versions
 //!

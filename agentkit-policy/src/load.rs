@@ -1,6 +1,6 @@
 //! From declarations and policy texts to a set in force, or to everything that is wrong.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::declaration::{PolicySource, Settings, ToolDeclaration};
 use crate::load_error::{Finding, LoadError};
@@ -32,7 +32,7 @@ impl PolicySet {
         settings: &Settings,
     ) -> Result<Self, LoadError> {
         let sources = [PolicySource::new("agentkit built-in", BUILT_IN)];
-        load(Tool::unread_all(tools), &sources, settings, true)
+        load(Tool::unread_all(tools), &sources, settings, true, None)
     }
 
     pub(crate) fn load(
@@ -45,7 +45,20 @@ impl PolicySet {
             sources,
             settings,
             false,
+            None,
         )
+    }
+
+    /// Loads all policies and cuts the slices of some tools only.
+    #[cfg(feature = "suite")]
+    pub(crate) fn load_some(
+        tools: &[ToolDeclaration],
+        sources: &[PolicySource],
+        settings: &Settings,
+        only: &BTreeSet<&str>,
+    ) -> Result<Self, LoadError> {
+        let tools = Tool::read_all(tools, &settings.extension);
+        load(tools, sources, settings, false, Some(only))
     }
 }
 
@@ -54,6 +67,7 @@ fn load(
     sources: &[PolicySource],
     settings: &Settings,
     built_in: bool,
+    only: Option<&BTreeSet<&str>>,
 ) -> Result<PolicySet, LoadError> {
     let tools = tools.map_err(LoadError::new)?;
     let bytes: usize = sources.iter().map(|source| source.text.len()).sum();
@@ -65,7 +79,7 @@ fn load(
         return Err(LoadError::new(vec![finding]));
     }
     stacker::grow(LOAD_STACK, || {
-        load_on_stack(tools, sources, settings, built_in)
+        load_on_stack(tools, sources, settings, built_in, only)
     })
 }
 
@@ -92,6 +106,7 @@ fn load_on_stack(
     sources: &[PolicySource],
     settings: &Settings,
     built_in: bool,
+    only: Option<&BTreeSet<&str>>,
 ) -> Result<PolicySet, LoadError> {
     let mut findings = Vec::new();
     if !built_in {
@@ -149,6 +164,9 @@ fn load_on_stack(
     };
     let mut slices = BTreeMap::new();
     for tool in tools {
+        if only.is_some_and(|only| !only.contains(tool.name())) {
+            continue;
+        }
         let name = tool.name().to_owned();
         if let Some(slice) = cutting.cut(tool, &mut remarks) {
             slices.insert(name, slice);

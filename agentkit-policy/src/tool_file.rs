@@ -1,12 +1,14 @@
 //! Tool declarations in a JSON file: policy authors have no Rust program at hand.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use crate::declaration::ToolDeclaration;
 use crate::load_error::{Finding, LoadError};
 use crate::tool::nearest;
 
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "name",
     "description",
     "input_schema",
@@ -15,6 +17,7 @@ const FIELDS: [&str; 8] = [
     "idempotent",
     "require_approval",
     "annotations",
+    "derived",
 ];
 
 const HINTS: [&str; 5] = [
@@ -29,8 +32,8 @@ impl ToolDeclaration {
     /// Reads a list of tools: a JSON array, or an object with the array under `tools` (the result
     /// of MCP's `tools/list`, or what [`write_list`](Self::write_list) wrote).
     ///
-    /// A tool has a `name` and an `input_schema`; `read_only`, `destructive`, `idempotent` and
-    /// `require_approval` may say more. In MCP's shape (`inputSchema`) the hints stand under
+    /// A tool has a `name` and an `input_schema`; `read_only`, `destructive`, `idempotent`,
+    /// `require_approval` and `derived` (names and types of derived facts) may say more. In MCP's shape (`inputSchema`) the hints stand under
     /// `annotations`, and a tool that is not said to be read-only or harmless is destructive, as
     /// MCP defines it. `file` is the name under which findings mention the text.
     ///
@@ -98,6 +101,7 @@ impl ToolDeclaration {
                     "destructive": tool.destructive,
                     "idempotent": tool.idempotent,
                     "require_approval": tool.require_approval,
+                    "derived": tool.derived,
                 })
             })
             .collect();
@@ -179,7 +183,17 @@ fn read_one(index: usize, item: &Value) -> Result<ToolDeclaration, Fault> {
         }
     };
     let read_only = flag("read_only", "readOnlyHint")?.unwrap_or(false);
+    let derived = match object.get("derived") {
+        None | Some(Value::Null) => BTreeMap::new(),
+        Some(types) => serde_json::from_value(types.clone()).map_err(|error| {
+            of_tool(
+                format!("`derived` does not declare facts: {error}"),
+                "write `{\"total_cents\": \"long\"}`".to_owned(),
+            )
+        })?,
+    };
     Ok(ToolDeclaration {
+        derived,
         read_only,
         destructive: flag("destructive", "destructiveHint")?.unwrap_or(mcp && !read_only),
         idempotent: flag("idempotent", "idempotentHint")?.unwrap_or(false),

@@ -804,9 +804,9 @@ fn a_permit_on_a_list_or_a_group_of_tools_may_read_the_past() {
             (texts(&[]), Outcome::Allow),
             (texts(&["web"]), Outcome::RequireApproval { quorum: 1 }),
         ] {
-            let test = PolicyTest::new(&engine).session(known("labels", labels));
+            let in_session = PolicyTest::new(&engine).session(known("labels", labels));
             let user = User::new("u");
-            let decision = test.call("pay", &pay(), &user).explanation().decision;
+            let decision = in_session.call("pay", &pay(), &user).explanation().decision;
             assert_eq!(decision.outcome, outcome, "{scope}: {decision:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! Decides a few calls of the refund desk, then breaks its policies in every way that the load
 //! notices and shows what it says.
 
-use agentkit_policy::{Approvals, Call, PolicyEngine, PolicySource, ToolDeclaration, User};
+use agentkit_policy::{Approvals, Call, Facts, PolicyEngine, PolicySource, ToolDeclaration, User};
 use serde_json::{Value, json};
 
 const TOOLS: &str = include_str!("tools.json");
@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             run: "run-1",
             step: 0,
             now: NOW,
+            facts: Facts::default(),
         };
         println!("{arguments}\n{}", set.explain(&call));
         let asked = Approvals::requested_at(NOW);

@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::call::{Approvals, Call, User};
+use crate::call::{Approvals, Call, Facts, User};
 use crate::load_error::LoadError;
+use crate::session::SessionFacts;
 use crate::set::PolicySet;
 use crate::suite::{at_moment, now};
 use crate::tool::nearest;
@@ -106,6 +107,8 @@ fn answer(args: &ExplainArgs) -> Result<(String, Value), LoadError> {
         None => now(),
     };
     let user = person(user)?;
+    // The past is not told: the call is the first of its session.
+    let session = SessionFacts::fresh("explain", &args.agent, now);
     let call = Call {
         tool,
         arguments: &arguments,
@@ -114,6 +117,10 @@ fn answer(args: &ExplainArgs) -> Result<(String, Value), LoadError> {
         run: "explain",
         step: 0,
         now,
+        facts: Facts {
+            session: Some(&session),
+            ..Facts::default()
+        },
     };
     about_call(&set, &call, &args.approver)
 }

@@ -21,7 +21,7 @@ pub(super) struct Input {
 
 /// What the files of a command hold.
 pub(super) enum Loaded {
-    Suite(Suite),
+    Suite(Box<Suite>),
     Files(Vec<ToolDeclaration>, Vec<PolicySource>),
 }
 
@@ -34,7 +34,7 @@ impl Input {
         if let [only] = self.files.as_slice()
             && is_suite(only)
         {
-            return Suite::read(only).map(Loaded::Suite);
+            return Suite::read(only).map(|suite| Loaded::Suite(Box::new(suite)));
         }
         if let Some(path) = self.files.iter().find(|path| is_suite(path)) {
             return Err(usage(

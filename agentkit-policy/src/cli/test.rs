@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::load_error::LoadError;
 use crate::suite::{Options, Report, Suite};
 
-use super::{FAILED, INADEQUATE, INVALID, OK, finding_json};
+use super::{FAILED, INADEQUATE, INVALID, OK, REFUTED, finding_json};
 
 #[derive(Debug, Args)]
 pub(super) struct TestArgs {
@@ -29,6 +29,9 @@ pub(super) struct TestArgs {
     /// Stop trying mutants of a file after this long, and fail.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     mutant_seconds: u64,
+    /// Prove the invariants with cvc5.
+    #[arg(long)]
+    prove: bool,
     /// How to write the result.
     #[arg(long, value_enum, default_value_t)]
     format: TestFormat,
@@ -59,6 +62,9 @@ pub(super) fn test(args: &TestArgs, out: &mut dyn Write, err: &mut dyn Write) ->
     }
     if args.mutants {
         options = options.mutants(Duration::from_secs(args.mutant_seconds));
+    }
+    if args.prove {
+        options = options.prove();
     }
     let mut reports = Vec::new();
     let mut errors = Vec::new();
@@ -115,6 +121,8 @@ fn exit(reports: &[Report], errors: &[LoadError]) -> u8 {
         INVALID
     } else if !reports.iter().all(Report::cases_passed) {
         FAILED
+    } else if reports.iter().any(Report::refuted) {
+        REFUTED
     } else if !reports.iter().all(Report::adequate) {
         INADEQUATE
     } else {

@@ -1,12 +1,15 @@
 //! What a test file holds, once it has been read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::Value;
 
-use crate::call::{Approvals, Call, User};
+use crate::attribute::AttributeValue;
+use crate::call::{Approvals, Call, Facts, User};
 use crate::decision::{Outcome, Verdict};
+use crate::provider::Provided;
+use crate::session::SessionFacts;
 
 use super::document::Place;
 
@@ -23,6 +26,12 @@ pub(crate) struct Case {
     pub(crate) step: u32,
     /// Microseconds since the epoch.
     pub(crate) now: i64,
+    /// The past of the session, as far as it is told.
+    pub(crate) session: SessionFacts,
+    /// What the tool derives from the arguments.
+    pub(crate) derived: Option<BTreeMap<String, AttributeValue>>,
+    /// What the application adds.
+    pub(crate) provided: Option<Provided>,
     /// The approvals that `release`, `may_approve` and `may_not_approve` are asked with.
     pub(crate) approvals: Approvals,
     pub(crate) outcome: Option<(Outcome, By)>,
@@ -42,6 +51,11 @@ impl Case {
             run: &self.run,
             step: self.step,
             now: self.now,
+            facts: Facts {
+                session: Some(&self.session),
+                derived: self.derived.as_ref(),
+                provided: self.provided.as_ref(),
+            },
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use quick_junit::{NonSuccessKind, Report as JunitReport, TestCase, TestCaseStatus, TestSuite};
 
+use super::invariant::{InvariantResult, Proof};
 use super::report::Report;
 
 impl Report {
@@ -45,9 +46,26 @@ impl Report {
                     &mutation.to_string(),
                 );
             }
+            for result in report.invariants.iter().flatten() {
+                invariant(&mut suite, result);
+            }
             document.add_test_suite(suite);
         }
         document.to_string().map_err(|error| error.to_string())
+    }
+}
+
+fn invariant(suite: &mut TestSuite, result: &InvariantResult) {
+    let name = format!("invariant: {} ({})", result.name, result.tool);
+    match &result.proof {
+        Proof::Proved => add(suite, &name, true, ""),
+        Proof::Refuted { example } => add(suite, &name, false, example),
+        Proof::Undecided { why } => add(suite, &name, false, why),
+        Proof::Skipped { why } => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(why.as_str());
+            suite.add_test_case(TestCase::new(name, status));
+        }
     }
 }
 

@@ -36,25 +36,32 @@
 //! | `may_approve`, `may_not_approve` | people, or a map from people to policies |
 //! | `approved_by`, `requested_at`, `demanded` | the approvals that the call has; `25h ago` |
 //! | `release`, `release_by` | `run`, `wait for 2` or `deny` just before execution |
+//! | `session`, `derived`, `entities`, `app` | the past, where it differs from a fresh session; what the tool derives; what the application adds |
 //! | `errors` | a text for each evaluation error that is expected |
 //! | `columns`, `rows` | a table: a case for each row; `args.amount` names a part of a field |
 //!
-//! `settings` declares `user_attributes`, `max_quorum` and `max_approval_age`; `cedar` names files
+//! `settings` declares `user_attributes`, `max_quorum`, `max_approval_age`, `facts` and `extension`; `cedar` names files
 //! of Cedar's own `run-tests`; `equivalent` explains mutants that survive; `invariants` are claims
 //! about every call, proved where a solver is installed (feature `proofs`).
 
 mod case;
 mod coverage;
 mod document;
+mod expect;
+mod facts;
 mod invariant;
 mod judge;
 mod junit;
 mod mutant;
 mod mutate;
+#[cfg(feature = "proofs")]
+mod prove;
 mod question;
 mod read;
 mod report;
 mod time;
+#[cfg(feature = "proofs")]
+mod witness;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -70,6 +77,7 @@ use question::QuestionCase;
 use read::about_file;
 
 pub use coverage::{Coverage, Figure};
+pub use invariant::{InvariantResult, Proof};
 pub use judge::{CaseResult, Failure};
 pub use mutate::{Mutation, Survivor};
 pub use report::Report;
@@ -87,10 +95,6 @@ pub struct Suite {
     cases: Vec<Case>,
     questions: Vec<QuestionCase>,
     equivalents: Vec<Equivalent>,
-    #[cfg_attr(
-        not(feature = "proofs"),
-        allow(dead_code, reason = "only the prover reads them")
-    )]
     invariants: Vec<Invariant>,
 }
 
@@ -201,6 +205,10 @@ impl Suite {
     /// If the policies do not load.
     pub fn run(&self, options: &Options) -> Result<Report, LoadError> {
         let mut set = self.load()?;
+        let findings = invariant::check(&set, &self.file, &self.invariants);
+        if !findings.is_empty() {
+            return Err(LoadError::new(findings));
+        }
         let listener = Listener::default();
         for slice in set.slices.values_mut() {
             slice.listener = Some(listener.clone());
@@ -225,17 +233,41 @@ impl Suite {
             threshold: options.threshold,
             list_uncovered: options.list_uncovered,
             mutation,
+            invariants: options.prove.then(|| self.prove(&set)),
         })
     }
 
-    /// True if some case fails under other policies.
+    #[cfg(feature = "proofs")]
+    fn prove(&self, set: &PolicySet) -> Vec<InvariantResult> {
+        prove::prove(set, &self.file, &self.invariants)
+    }
+
+    /// Without the prover nothing is known, and nothing is passed.
+    #[cfg(not(feature = "proofs"))]
+    fn prove(&self, _: &PolicySet) -> Vec<InvariantResult> {
+        let skipped = |invariant: &Invariant| InvariantResult {
+            name: invariant.name.clone(),
+            file: self.file.clone(),
+            line: invariant.at.line,
+            tool: invariant.tools.join(", "),
+            proof: Proof::Skipped {
+                why: "this program is built without the feature `proofs`".to_owned(),
+            },
+        };
+        self.invariants.iter().map(skipped).collect()
+    }
+
+    /// True if some case fails under other policies; cases about tools that the set does not hold
+    /// have no say.
     fn notices(&self, set: &PolicySet) -> bool {
         self.cases
             .iter()
+            .filter(|case| set.slices.contains_key(&case.tool))
             .any(|case| !judge::failures(set, case).is_empty())
             || self
                 .questions
                 .iter()
+                .filter(|case| case.is_about(set))
                 .any(|case| !question::run(set, case).passed())
     }
 

@@ -22,13 +22,15 @@ pub(crate) struct Mutant {
     pub(crate) body: Option<Template>,
 }
 
-/// All mutants of a policy. `tools` are the names of the declared tools.
-pub(crate) fn mutants(id: &str, body: &Template, tools: &[&str]) -> Vec<Mutant> {
+/// All mutants of a policy. `tools` are the names of the declared tools. `approvable` says that
+/// approvals can let some call run about which the policy decides; where none can, it makes no
+/// difference whether a forbid covers the question with approvals too.
+pub(crate) fn mutants(id: &str, body: &Template, tools: &[&str], approvable: bool) -> Vec<Mutant> {
     let mut made: Vec<(String, Option<Template>)> = vec![("policy => nothing".to_owned(), None)];
     made.push(effect(body));
     made.extend(principals(body));
     made.extend(resources(body));
-    made.extend(actions(body, tools));
+    made.extend(actions(body, tools, approvable));
     made.extend(clauses(body));
     let mut seen: HashMap<String, u32> = HashMap::new();
     made.into_iter()
@@ -134,20 +136,22 @@ fn resources(body: &Template) -> Vec<Made> {
         .collect()
 }
 
-fn actions(body: &Template, tools: &[&str]) -> Vec<Made> {
+fn actions(body: &Template, tools: &[&str], approvable: bool) -> Vec<Made> {
     use ActionConstraint as Of;
     let mut variants = Vec::new();
     match &body.action {
         Of::Any => {}
         Of::Eq(uid) => {
             variants.extend(other_questions(uid, tools).into_iter().map(Of::Eq));
-            if body.effect == Effect::Forbid {
+            if body.effect == Effect::Forbid && approvable {
                 variants.push(Of::In(vec![uid.clone()]));
             }
         }
         Of::In(uids) => {
             if let [uid] = uids.as_slice() {
-                variants.push(Of::Eq(uid.clone()));
+                if approvable {
+                    variants.push(Of::Eq(uid.clone()));
+                }
                 variants.extend(
                     other_questions(uid, tools)
                         .into_iter()

@@ -1,14 +1,18 @@
 //! Changes the policies one by one and sees whether the suite notices.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use cedar_policy::PolicyId;
 use serde::Serialize;
 
+use crate::decision::Question;
 use crate::declaration::PolicySource;
 use crate::load_error::{Finding, LoadError};
 use crate::set::PolicySet;
+use crate::slice::Slice;
 
 use super::Suite;
 use super::mutant::{Mutant, mutants};
@@ -86,7 +90,7 @@ pub(crate) fn run(suite: &Suite, set: &PolicySet, limit: Duration) -> Result<Mut
         .policies
         .iter()
         .filter(|(id, _)| !super::coverage::is_shadow(set, id))
-        .flat_map(|(id, held)| mutants(id, &held.body, &tools))
+        .flat_map(|(id, held)| mutants(id, &held.body, &tools, approvable(set, id)))
         .collect();
     let started = Instant::now();
     let next = AtomicUsize::new(0);
@@ -98,7 +102,7 @@ pub(crate) fn run(suite: &Suite, set: &PolicySet, limit: Duration) -> Result<Mut
                 while started.elapsed() < limit {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(mutant) = all.get(index) else { return };
-                    let fate = fate(suite, mutant, &texts);
+                    let fate = fate(suite, set, mutant, &texts);
                     fates
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
@@ -113,14 +117,37 @@ pub(crate) fn run(suite: &Suite, set: &PolicySet, limit: Duration) -> Result<Mut
 }
 
 fn load(suite: &Suite, texts: &[(&str, String)]) -> Result<PolicySet, LoadError> {
-    let sources: Vec<PolicySource> = texts
-        .iter()
-        .map(|(id, text)| PolicySource::new(*id, text.clone()))
-        .collect();
-    PolicySet::load(&suite.tools, &sources, &suite.settings)
+    PolicySet::load(&suite.tools, &sources(texts), &suite.settings)
 }
 
-fn fate(suite: &Suite, mutant: &Mutant, texts: &[(&str, String)]) -> Fate {
+fn sources(texts: &[(&str, String)]) -> Vec<PolicySource> {
+    texts
+        .iter()
+        .map(|(id, text)| PolicySource::new(*id, text.clone()))
+        .collect()
+}
+
+/// Whether approvals can let a call run about which a policy decides.
+fn approvable(set: &PolicySet, policy: &str) -> bool {
+    let permits = |slice: &Slice| {
+        let asked = &slice.asked(Question::Approved).policies;
+        asked
+            .policies()
+            .any(|p| p.effect() == cedar_policy::Effect::Permit)
+    };
+    set.slices
+        .values()
+        .any(|slice| holds(slice, policy) && permits(slice))
+}
+
+fn holds(slice: &Slice, policy: &str) -> bool {
+    let id = PolicyId::new(policy);
+    Question::ALL
+        .into_iter()
+        .any(|question| slice.asked(question).policies.policy(&id).is_some())
+}
+
+fn fate(suite: &Suite, base: &PolicySet, mutant: &Mutant, texts: &[(&str, String)]) -> Fate {
     let changed: Vec<(&str, String)> = texts
         .iter()
         .filter_map(|(id, text)| {
@@ -130,7 +157,14 @@ fn fate(suite: &Suite, mutant: &Mutant, texts: &[(&str, String)]) -> Fate {
             Some((*id, mutant.body.as_ref()?.to_string()))
         })
         .collect();
-    match load(suite, &changed) {
+    // A change reaches the tools that the policy answers for, and no mutant makes them more.
+    let only: BTreeSet<&str> = base
+        .slices
+        .iter()
+        .filter(|(_, slice)| holds(slice, &mutant.policy))
+        .map(|(tool, _)| tool.as_str())
+        .collect();
+    match PolicySet::load_some(&suite.tools, &sources(&changed), &suite.settings, &only) {
         Err(_) => Fate::Refused,
         Ok(set) if suite.notices(&set) => Fate::Killed,
         Ok(_) => Fate::Survived,

@@ -44,6 +44,14 @@ struct RequestJson {
     context: Value,
 }
 
+impl QuestionCase {
+    /// Whether a set holds the tool that the question is about.
+    pub(crate) fn is_about(&self, set: &PolicySet) -> bool {
+        let action: Option<EntityUid> = self.request.action.parse().ok();
+        action.is_some_and(|action| asked_about(set, action.id().unescaped()).is_ok())
+    }
+}
+
 fn empty() -> Value {
     Value::Object(serde_json::Map::new())
 }

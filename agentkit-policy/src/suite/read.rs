@@ -1,22 +1,25 @@
 //! From the tree of a test file to cases.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::attribute::AttributeType;
 use crate::call::{Approvals, User};
-use crate::decision::{Outcome, Verdict};
-use crate::declaration::{AttributeType, AttributeValue, Settings};
+use crate::declaration::Settings;
 use crate::load_error::{Finding, LoadError};
+use crate::provider::Provided;
 use crate::tool::nearest;
 
-use super::case::{Approver, By, Case, Equivalent};
+use super::case::{Case, Equivalent};
 use super::document::{Fields, Kind, Node, Place, Reader, parse};
+use super::expect;
+use super::facts;
 use super::invariant::{self, Invariant};
 use super::time::{instant, span};
 
-const FILE: [&str; 11] = [
+const FILE: [&str; 14] = [
     "tools",
     "policies",
     "settings",
@@ -28,9 +31,12 @@ const FILE: [&str; 11] = [
     "equivalent",
     "invariants",
     "title",
+    "session",
+    "entities",
+    "app",
 ];
 
-const CASE: [&str; 19] = [
+const CASE: [&str; 23] = [
     "name",
     "user",
     "call",
@@ -49,12 +55,16 @@ const CASE: [&str; 19] = [
     "may_approve",
     "may_not_approve",
     "errors",
+    "session",
+    "derived",
+    "entities",
+    "app",
     "columns",
 ];
 
 /// Fields of a table's case; `rows` is not a field of the case that a row makes.
-const TABLE: [&str; 20] = {
-    let mut all = [""; 20];
+const TABLE: [&str; 24] = {
+    let mut all = [""; 24];
     let mut index = 0;
     while index < CASE.len() {
         #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
@@ -130,6 +140,9 @@ fn read(reader: &mut Reader<'_>, root: &Node, folder: &Path) -> Document {
             .and_then(|node| reader.text("agent", node))
             .unwrap_or_else(|| "agent".to_owned()),
         users,
+        settings: settings.clone(),
+        session: fields.get("session").cloned(),
+        provided: facts::provided(reader, fields),
     };
     let mut cases = Vec::new();
     if let Some(node) = fields.get("cases") {
@@ -161,10 +174,14 @@ fn read(reader: &mut Reader<'_>, root: &Node, folder: &Path) -> Document {
     }
 }
 
-struct Defaults {
+/// What the cases of a file have in common.
+pub(crate) struct Defaults {
     now: Option<i64>,
     agent: String,
     users: BTreeMap<String, User>,
+    settings: Settings,
+    session: Option<Node>,
+    provided: Option<Provided>,
 }
 
 fn list<'n>(reader: &mut Reader<'_>, field: &str, node: &'n Node) -> &'n [Node] {
@@ -199,8 +216,13 @@ fn unique(reader: &mut Reader<'_>, cases: &[Case]) {
 }
 
 fn settings(reader: &mut Reader<'_>, node: &Node) -> Settings {
-    const FIELDS: [&str; 3] = ["user_attributes", "max_quorum", "max_approval_age"];
-    const TYPES: [&str; 4] = ["Bool", "Long", "String", "Strings"];
+    const FIELDS: [&str; 5] = [
+        "user_attributes",
+        "max_quorum",
+        "max_approval_age",
+        "facts",
+        "extension",
+    ];
     let fields = reader.fields("the settings", node, &FIELDS);
     let mut settings = Settings::default();
     if let Some(node) = fields.get("max_quorum")
@@ -222,33 +244,24 @@ fn settings(reader: &mut Reader<'_>, node: &Node) -> Settings {
             ),
         }
     }
+    if let Some(node) = fields.get("facts") {
+        settings.facts = facts::typed(reader, "facts", node).unwrap_or_default();
+    }
+    if let Some(node) = fields.get("extension") {
+        settings.extension = facts::typed(reader, "extension", node).unwrap_or_default();
+    }
     if let Some(node) = fields.get("user_attributes") {
         let Kind::Map(entries) = &node.kind else {
             reader.complain(
                 node.at,
                 "`user_attributes` is not a map",
-                "write `department: String`",
+                "write `department: string`",
             );
             return settings;
         };
         for (key, value) in entries {
-            let kind = match value.as_text() {
-                Some("Bool") => AttributeType::Bool,
-                Some("Long") => AttributeType::Long,
-                Some("String") => AttributeType::String,
-                Some("Strings") => AttributeType::Strings,
-                other => {
-                    let near = other.and_then(|text| nearest(text, TYPES.into_iter()));
-                    reader.complain(
-                        value.at,
-                        format!("{} is not the type of an attribute", value.shown()),
-                        near.map_or_else(
-                            || format!("use one of {}", TYPES.join(", ")),
-                            |near| format!("did you mean `{near}`?"),
-                        ),
-                    );
-                    continue;
-                }
+            let Some(kind) = facts::typed::<AttributeType>(reader, &key.name, value) else {
+                continue;
             };
             settings = settings.user_attribute(&key.name, kind);
         }
@@ -279,7 +292,7 @@ fn users(reader: &mut Reader<'_>, node: &Node) -> BTreeMap<String, User> {
                     .collect();
             }
             if let Some(node) = fields.get("attributes") {
-                user.attributes = attributes(reader, node);
+                user.attributes = facts::values(reader, "attributes", node);
             }
         } else {
             user.roles = reader
@@ -291,44 +304,6 @@ fn users(reader: &mut Reader<'_>, node: &Node) -> BTreeMap<String, User> {
         users.insert(key.name.clone(), user);
     }
     users
-}
-
-fn attributes(reader: &mut Reader<'_>, node: &Node) -> BTreeMap<String, AttributeValue> {
-    let Kind::Map(entries) = &node.kind else {
-        reader.complain(
-            node.at,
-            "`attributes` is not a map",
-            "write `{tenant: acme}`",
-        );
-        return BTreeMap::new();
-    };
-    let mut attributes = BTreeMap::new();
-    for (key, value) in entries {
-        let read = match &value.kind {
-            Kind::Bool(value) => Some(AttributeValue::Bool(*value)),
-            Kind::Number(value) => value.as_i64().map(AttributeValue::Long),
-            Kind::Text(value) => Some(AttributeValue::String(value.clone())),
-            Kind::List(_) => Some(AttributeValue::Strings(
-                reader
-                    .texts(&key.name, value)
-                    .into_iter()
-                    .map(|(_, t)| t)
-                    .collect(),
-            )),
-            Kind::Null | Kind::Map(_) => None,
-        };
-        match read {
-            Some(read) => {
-                attributes.insert(key.name.clone(), read);
-            }
-            None => reader.complain(
-                value.at,
-                format!("the attribute `{}` is {}", key.name, value.shown()),
-                "write true or false, a whole number, a text, or a list of texts",
-            ),
-        }
-    }
-    attributes
 }
 
 /// A case, or one for each row of its table.
@@ -453,32 +428,18 @@ fn case(
     let arguments = fields
         .get("args")
         .map_or_else(|| Value::Object(serde_json::Map::new()), Node::to_json);
+    let session = facts::session(
+        reader,
+        [defaults.session.as_ref(), fields.get("session")],
+        &defaults.settings,
+        (&run, &agent, now),
+    );
+    let derived = fields
+        .get("derived")
+        .map(|node| facts::values(reader, "derived", node));
+    let provided = facts::provided(reader, fields).or_else(|| defaults.provided.clone());
     let approvals = approvals(reader, fields, defaults, now);
-    let expected = fields.get("expect").and_then(|node| outcome(reader, node));
-    let by = by(reader, fields, "expect", "by");
-    let release = fields.get("release").and_then(|node| verdict(reader, node));
-    let release_by = self::by(reader, fields, "release", "release_by");
-    let mut approvers = Vec::new();
-    for (field, may) in [("may_approve", true), ("may_not_approve", false)] {
-        if let Some(node) = fields.get(field) {
-            people(reader, field, may, node, defaults, &mut approvers);
-        }
-    }
-    let errors = fields
-        .get("errors")
-        .map(|node| reader.texts("errors", node))
-        .unwrap_or_default();
-    let silent = ["expect", "release", "may_approve", "may_not_approve"]
-        .iter()
-        .all(|field| fields.get(field).is_none());
-    if silent {
-        reader.complain(
-            fields.at,
-            "the case expects nothing",
-            "add `expect: allow`, `expect: 2 approvals`, `expect: deny`, `may_approve`, \
-             `may_not_approve` or `release`",
-        );
-    }
+    let expected = expect::read(reader, fields, defaults);
     if reader.findings.len() > before {
         return None;
     }
@@ -497,11 +458,14 @@ fn case(
         run,
         step: step.unwrap_or(0),
         now,
+        session,
+        derived,
+        provided,
         approvals,
-        outcome: expected.zip(by),
-        release: release.zip(release_by),
-        approvers,
-        errors: errors.into_iter().map(|(_, text)| text).collect(),
+        outcome: expected.outcome,
+        release: expected.release,
+        approvers: expected.approvers,
+        errors: expected.errors,
     })
 }
 
@@ -510,7 +474,13 @@ fn person(reader: &mut Reader<'_>, field: &str, node: &Node, defaults: &Defaults
     known(reader, node.at, &name, defaults)
 }
 
-fn known(reader: &mut Reader<'_>, at: Place, name: &str, defaults: &Defaults) -> Option<User> {
+/// One of the file's users.
+pub(crate) fn known(
+    reader: &mut Reader<'_>,
+    at: Place,
+    name: &str,
+    defaults: &Defaults,
+) -> Option<User> {
     let found = defaults.users.get(name).cloned();
     if found.is_none() {
         let near = nearest(name, defaults.users.keys().map(String::as_str));
@@ -564,113 +534,6 @@ fn approvals(
         approvals.demanded_quorum = reader.whole("demanded", node);
     }
     approvals
-}
-
-fn outcome(reader: &mut Reader<'_>, node: &Node) -> Option<Outcome> {
-    let text = node.as_text().unwrap_or_default();
-    let quorum = text
-        .strip_suffix(" approvals")
-        .or_else(|| text.strip_suffix(" approval"))
-        .and_then(|number| number.parse::<u32>().ok())
-        .filter(|quorum| *quorum > 0);
-    match (text, quorum) {
-        ("allow", _) => Some(Outcome::Allow),
-        ("deny", _) => Some(Outcome::Deny),
-        (_, Some(quorum)) => Some(Outcome::RequireApproval { quorum }),
-        _ => {
-            reader.complain(
-                node.at,
-                format!("`expect` is {}", node.shown()),
-                "write `allow`, `deny`, `1 approval` or `2 approvals`",
-            );
-            None
-        }
-    }
-}
-
-fn verdict(reader: &mut Reader<'_>, node: &Node) -> Option<Verdict> {
-    let text = node.as_text().unwrap_or_default();
-    let quorum = text
-        .strip_prefix("wait for ")
-        .and_then(|number| number.parse::<u32>().ok());
-    match (text, quorum) {
-        ("run", _) => Some(Verdict::Run),
-        ("deny", _) => Some(Verdict::Deny),
-        (_, Some(quorum)) => Some(Verdict::Wait { quorum }),
-        _ => {
-            reader.complain(
-                node.at,
-                format!("`release` is {}", node.shown()),
-                "write `run`, `wait for 2` or `deny`",
-            );
-            None
-        }
-    }
-}
-
-/// The policies that must determine an answer: exact unless `any` is written.
-fn by(reader: &mut Reader<'_>, fields: Fields<'_>, of: &str, field: &str) -> Option<By> {
-    match (fields.get(of), fields.get(field)) {
-        (_, Some(node)) if node.as_text() == Some("any") => Some(By::Any),
-        (Some(_), Some(node)) => Some(exactly(reader.texts(field, node))),
-        (Some(node), None) => {
-            reader.complain(
-                node.at,
-                format!("`{of}` is expected without `{field}`"),
-                format!(
-                    "name the policies that bring it about, `{field}: []` for a denial by \
-                     default, or `{field}: any`"
-                ),
-            );
-            None
-        }
-        (None, Some(node)) => {
-            reader.complain(
-                node.at,
-                format!("`{field}` stands without `{of}`"),
-                format!("add `{of}`, or remove `{field}`"),
-            );
-            None
-        }
-        (None, None) => None,
-    }
-}
-
-fn exactly(ids: Vec<(Place, String)>) -> By {
-    By::Exactly(ids.into_iter().map(|(_, id)| id).collect::<BTreeSet<_>>())
-}
-
-/// `[fiona, max]`, or `{fiona: policy, clara: [policy]}` where the policies are expected too.
-fn people(
-    reader: &mut Reader<'_>,
-    field: &str,
-    may: bool,
-    node: &Node,
-    defaults: &Defaults,
-    approvers: &mut Vec<Approver>,
-) {
-    if let Kind::Map(entries) = &node.kind {
-        for (key, value) in entries {
-            let by = if value.as_text() == Some("any") {
-                By::Any
-            } else {
-                exactly(reader.texts(&key.name, value))
-            };
-            if let Some(user) = known(reader, key.at, &key.name, defaults) {
-                approvers.push(Approver { user, may, by });
-            }
-        }
-        return;
-    }
-    for (at, name) in reader.texts(field, node) {
-        if let Some(user) = known(reader, at, &name, defaults) {
-            approvers.push(Approver {
-                user,
-                may,
-                by: By::Any,
-            });
-        }
-    }
 }
 
 fn equivalent(reader: &mut Reader<'_>, node: &Node) -> Option<Equivalent> {

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::coverage::{Coverage, Figure};
+use super::invariant::{InvariantResult, Proof};
 use super::judge::CaseResult;
 use super::mutate::{Mutation, Survivor};
 
@@ -26,6 +27,9 @@ pub struct Report {
     /// How the cases did against changed policies; none where it was not asked, or a case failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutation: Option<Mutation>,
+    /// What became of the invariants, for each tool; none where it was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invariants: Option<Vec<InvariantResult>>,
 }
 
 impl Report {
@@ -41,9 +45,14 @@ impl Report {
             && self.mutation.as_ref().is_none_or(Mutation::passed)
     }
 
-    /// True if nothing is amiss.
+    /// True if an invariant is refuted, or could not be decided although there is a solver.
+    pub fn refuted(&self) -> bool {
+        self.invariants.iter().flatten().any(InvariantResult::amiss)
+    }
+
+    /// True if nothing is amiss. Invariants that were skipped are not amiss, and are not proved.
     pub fn passed(&self) -> bool {
-        self.cases_passed() && self.adequate()
+        self.cases_passed() && self.adequate() && !self.refuted()
     }
 
     /// Number of cases that failed.
@@ -88,11 +97,49 @@ impl fmt::Display for Report {
                 "  coverage is below {threshold} %: add cases for what is listed"
             )?;
         }
-        match &self.mutation {
-            Some(mutation) => write!(f, "{mutation}"),
+        if let Some(mutation) = &self.mutation {
+            write!(f, "{mutation}")?;
+        }
+        match &self.invariants {
+            Some(invariants) => write_invariants(f, invariants),
             None => Ok(()),
         }
     }
+}
+
+fn write_invariants(f: &mut fmt::Formatter<'_>, all: &[InvariantResult]) -> fmt::Result {
+    let number = |of: fn(&Proof) -> bool| all.iter().filter(|result| of(&result.proof)).count();
+    writeln!(
+        f,
+        "  invariants: {} proved, {} refuted, {} undecided, {} skipped",
+        number(|proof| matches!(proof, Proof::Proved)),
+        number(|proof| matches!(proof, Proof::Refuted { .. })),
+        number(|proof| matches!(proof, Proof::Undecided { .. })),
+        number(|proof| matches!(proof, Proof::Skipped { .. })),
+    )?;
+    for result in all {
+        let (what, why, example) = match &result.proof {
+            Proof::Proved => continue,
+            Proof::Refuted { example } => ("REFUTED", "a test case that fails:", example.as_str()),
+            Proof::Skipped { why } => ("skipped", why.as_str(), ""),
+            Proof::Undecided { why } => ("UNDECIDED", why.as_str(), ""),
+        };
+        let InvariantResult {
+            name,
+            file,
+            line,
+            tool,
+            ..
+        } = result;
+        writeln!(
+            f,
+            "    {file}:{line}: {what}: {name} (tool `{tool}`): {why}"
+        )?;
+        for line in example.lines() {
+            writeln!(f, "      {line}")?;
+        }
+    }
+    Ok(())
 }
 
 fn write_figure(
