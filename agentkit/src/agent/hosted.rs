@@ -5,8 +5,8 @@ use crate::{
     approval::{Decided, Decision, PendingCall, PendingKind},
     call::{Principal, RunId},
     run::{
-        CancelError, CancelOutcome, DecideError, Ending, FinishReason, Input, RunError, Running,
-        Runtime, StartError,
+        Attached, CancelError, CancelOutcome, DecideError, Ending, FinishReason, Input, RunError,
+        Running, Runtime, StartError,
     },
     store::{Page, RunFilter, RunRecord, StoreError},
 };
@@ -141,6 +141,17 @@ impl<A: Agent> Hosted<A> {
     /// When there is no such run of this agent, or the store fails.
     pub async fn resume(&self, run: &RunId) -> Result<Running, RunError> {
         self.runtime.resume(run).await
+    }
+
+    /// Attaches to the events of a run, whichever process works on it: those after a sequence
+    /// number (0 for all), and what follows until the run is put down. Nothing is continued by
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run of this agent, or the store fails.
+    pub async fn attach(&self, run: &RunId, after: i64) -> Result<Attached, RunError> {
+        self.runtime.attach(run, after).await
     }
 
     /// Continues a run and waits until it is over or waits for people again.

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{Ending, FinishReason, RunError, Runtime, drive::Failure, drive::Work};
+use super::{Ending, FinishReason, RunError, RunEvent, Runtime, drive::Failure, drive::Work};
 use crate::{
     call::{CallEvent, CallState, Principal, RunId},
     journal::Event,
@@ -265,9 +265,11 @@ impl Work {
                 let ended = Event::RunEnded {
                     status: RunStatus::Cancelled.as_str().to_owned(),
                 };
-                self.runtime
-                    .store
-                    .put_down(&self.lease, RunEnd::Cancelled, &[ended])
+                let last = RunEvent::Finished {
+                    text: String::new(),
+                    reason,
+                };
+                self.put_down(RunEnd::Cancelled, &[ended], vec![last])
                     .await?;
                 Ok(Ending::Finished {
                     run: self.run.id.clone(),

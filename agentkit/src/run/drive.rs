@@ -13,7 +13,7 @@ use crate::{
     approval::PendingCall,
     call::{CallId, CallState, Principal, RunId, RunSecret},
     journal::{Event, content_digest},
-    model::{Message, ModelError, ModelEvent, ModelRequest, Turn, TurnCollector},
+    model::{self, Message, ModelError, ModelEvent, ModelRequest, Turn, TurnCollector},
     store::{
         CallRecord, Lease, NewRun, RunEnd, RunRecord, RunStatus, StoreError, StoredMessage, Usage,
     },
@@ -207,6 +207,7 @@ impl Runtime {
         let lease = Arc::new(lease);
         let cancellation = Cancellation::new();
         let _entered = self.active.enter(run, cancellation.clone());
+        let _writing = listener.begin(self.store.clone(), Arc::clone(&lease));
         let every = self.settings.lease;
         let _heartbeat = Heartbeat::start(
             self.store.clone(),
@@ -418,19 +419,18 @@ impl Work {
     /// Puts the run down to wait for people. Nothing where a decision arrived meanwhile.
     pub(super) async fn suspend(&mut self) -> Result<Option<Vec<PendingCall>>, StoreError> {
         let store = &self.runtime.store;
-        let waiting = self
-            .calls
-            .iter()
-            .filter(|call| call.state.needs_person())
-            .count();
+        let waiting = store.pending(&self.run.id).await?;
         let event = Event::RunSuspended {
-            pending: u32::try_from(waiting).unwrap_or(u32::MAX),
+            pending: u32::try_from(waiting.len()).unwrap_or(u32::MAX),
         };
-        if store
-            .put_down(&self.lease, RunEnd::Suspended, &[event])
+        let last = RunEvent::Suspended {
+            pending: waiting.iter().map(|call| call.call.clone()).collect(),
+        };
+        if self
+            .put_down(RunEnd::Suspended, &[event], vec![last])
             .await?
         {
-            store.pending(&self.run.id).await.map(Some)
+            Ok(Some(waiting))
         } else {
             self.reload().await?;
             Ok(None)
@@ -445,26 +445,27 @@ impl Work {
         let answered = self.model_answered(&turn, step, &body);
         let ending = self
             .finish(
-                Some((body, answered, used(&turn))),
+                Some((body, answered, turn.usage)),
                 turn.text,
                 FinishReason::Answered,
             )
             .await?;
-        self.listener.send(RunEvent::StepFinished {
-            step,
-            usage: turn.usage,
-        });
         Ok(ending)
     }
 
     pub(super) async fn finish(
         &mut self,
-        message: Option<(String, Event, Usage)>,
+        message: Option<(String, Event, model::Usage)>,
         text: String,
         reason: FinishReason,
     ) -> Result<Ending, Failure> {
+        let mut last = Vec::new();
         let (message, answered, usage) = match message {
-            Some((message, answered, usage)) => (Some(message), Some(answered), usage),
+            Some((message, answered, usage)) => {
+                let step = self.run.step.saturating_add(1);
+                last.push(RunEvent::StepFinished { step, usage });
+                (Some(message), Some(answered), used(&usage))
+            }
             None => (None, None, Usage::default()),
         };
         let ended = Event::RunEnded {
@@ -476,10 +477,11 @@ impl Work {
             usage,
             ending: reason.as_str(),
         };
-        self.runtime
-            .store
-            .put_down(&self.lease, end, &events)
-            .await?;
+        last.push(RunEvent::Finished {
+            text: text.clone(),
+            reason,
+        });
+        self.put_down(end, &events, last).await?;
         Ok(Ending::Finished {
             run: self.run.id.clone(),
             text,
@@ -545,6 +547,19 @@ impl Work {
         Ok(pending.into_iter().find(|pending| pending.call == *call))
     }
 
+    /// Puts the run down, and tells of it as the last event.
+    pub(super) async fn put_down(
+        &self,
+        end: RunEnd,
+        events: &[Event],
+        last: Vec<RunEvent>,
+    ) -> Result<bool, StoreError> {
+        let store = &self.runtime.store;
+        self.listener
+            .put_down(store, &self.lease, end, events, last)
+            .await
+    }
+
     /// Puts the run down after a failure, so that it can be resumed at once. Where that fails
     /// too, the lease ends by itself.
     pub(super) async fn interrupt(&self, failure: &Failure) {
@@ -563,18 +578,21 @@ impl Work {
                 )
             }
         };
+        let last = RunEvent::Failed {
+            error: error.clone(),
+        };
         let end = RunEnd::Interrupted { error };
-        if let Err(error) = self.runtime.store.put_down(&self.lease, end, &events).await {
+        if let Err(error) = self.put_down(end, &events, vec![last]).await {
             tracing::warn!(run = %self.run.id, %error, "putting a run down");
         }
     }
 }
 
 /// What an answer used, as it is counted.
-pub(super) const fn used(turn: &Turn) -> Usage {
+pub(super) const fn used(usage: &model::Usage) -> Usage {
     Usage {
-        input: turn.usage.input_tokens,
-        output: turn.usage.output_tokens,
+        input: usage.input_tokens,
+        output: usage.output_tokens,
     }
 }
 

@@ -6,8 +6,13 @@ use crate::{
     model::Usage,
 };
 
-/// What happens in a run while it is worked on. Texts and arguments come as deltas.
-#[derive(Clone, Debug)]
+/// What happens in a run while it is worked on. Texts and arguments come as deltas, and each event
+/// is kept, so that what is written and sent is linear in what happens.
+///
+/// The last event of a piece of work is [`Suspended`](Self::Suspended),
+/// [`Finished`](Self::Finished) or [`Failed`](Self::Failed).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunEvent {
     /// The model is asked.
@@ -46,6 +51,7 @@ pub enum RunEvent {
         /// The tool's name.
         tool: String,
         /// The effective arguments; absent where the model's could not be decoded.
+        #[serde(with = "crate::approval::canonical::optional")]
         arguments: Option<Canonical>,
     },
     /// Something happened in the run that a call was handed to.
@@ -70,6 +76,23 @@ pub enum RunEvent {
         state: CallState,
         /// What the model is told.
         outcome: String,
+    },
+    /// The run waits for people. Each call was told of when it began to wait.
+    Suspended {
+        /// The calls that wait, in the run and below it.
+        pending: Vec<CallId>,
+    },
+    /// The run is over.
+    Finished {
+        /// The model's last text, which came as deltas before.
+        text: String,
+        /// Why it is over.
+        reason: FinishReason,
+    },
+    /// The work was cut short; the run can be resumed.
+    Failed {
+        /// What went wrong.
+        error: String,
     },
     /// The model's answer is durable.
     StepFinished {

@@ -5,6 +5,7 @@
 //! current step that can be finished; if some wait for people, put the run down; otherwise ask
 //! the model.
 
+mod attach;
 mod bind;
 mod cancel;
 mod decide;
@@ -22,6 +23,7 @@ mod runtime;
 mod session;
 mod stream;
 
+pub use attach::Attached;
 pub(crate) use cancel::Active;
 pub use cancel::{CancelError, CancelOutcome};
 pub use decide_error::DecideError;
@@ -30,4 +32,4 @@ pub use event::{Ending, FinishReason, RunEvent};
 pub use input::{Input, RunOptions};
 pub use runtime::{Runtime, Settings};
 pub(crate) use session::SESSION_FACTS;
-pub use stream::Running;
+pub use stream::{Running, Sequenced};

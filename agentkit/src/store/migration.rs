@@ -202,6 +202,12 @@ fn tables() -> Vec<TableCreateStatement> {
             .col(long("created_at"))
             .primary_key(&mut key(&["run_id", "sequence"]))
             .to_owned(),
+        table("agentkit_events")
+            .col(short("run_id"))
+            .col(long("sequence"))
+            .col(text("body"))
+            .primary_key(&mut key(&["run_id", "sequence"]))
+            .to_owned(),
         table("agentkit_policy_versions")
             .col(bytes("digest", 32).primary_key())
             .col(short("agent"))

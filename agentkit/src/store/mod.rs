@@ -7,6 +7,7 @@ mod call;
 mod connect;
 mod entity;
 mod error;
+mod events;
 mod inbox;
 mod migration;
 mod record;
@@ -18,6 +19,7 @@ mod tree;
 pub(crate) use call::{Ask, Binding, CallChange, Facts, NewCall, NewDecision, StoredDecision};
 pub use connect::Store;
 pub use error::StoreError;
+pub(crate) use events::StoredEvent;
 pub use inbox::{Page, RunFilter, RunSummary};
 pub use record::{
     ApprovedOccasion, CallRecord, GateRecord, Lease, ParentCall, RunRecord, RunStatus,

@@ -8,6 +8,7 @@ use sea_orm::{
 use super::{
     CallRecord, Lease, ParentCall, RunRecord, RunStatus, Store, StoreError, StoredMessage, connect,
     entity::{calls, journal, messages, policy_versions, runs},
+    events::{StoredEvent, insert_events},
     migration::FORMAT,
     rows,
     transaction::{self, RunTransaction},
@@ -179,11 +180,13 @@ impl Store {
 
     /// Puts a run down: writes how it stands and gives the lease back. A run is not suspended
     /// while a call of it can run, as after a decision that arrived just now: `false` then.
+    /// What listeners were shown is written with it.
     pub(crate) async fn put_down(
         &self,
         lease: &Lease,
         end: RunEnd,
         events: &[Event],
+        shown: &[StoredEvent],
     ) -> Result<bool, StoreError> {
         let mut transaction = RunTransaction::begin_held(self, lease).await?;
         if matches!(end, RunEnd::Suspended) && can_run(&transaction).await? {
@@ -222,6 +225,7 @@ impl Store {
         for event in events {
             transaction.append(event)?;
         }
+        insert_events(&transaction.tx, &lease.run, shown).await?;
         transaction.account();
         transaction.changes.status = Set(status.as_str().to_owned());
         transaction.changes.lease_owner = Set(None);
