@@ -7,7 +7,7 @@ use crate::{
     approval::{ClaimsOnly, Directory},
     call::CallId,
     model::{ChatModel, ModelName, ModelNameError},
-    run::{Active, Runtime, Settings},
+    run::{Active, Hook, Runtime, Settings},
     store::Store,
     tool::{Contexts, DuplicateTool, ToolSet, check_name},
 };
@@ -19,6 +19,7 @@ pub struct AgentBuilder<A> {
     model: Option<Arc<dyn ChatModel>>,
     models: HashMap<String, Arc<dyn ChatModel>>,
     operator_role: Option<String>,
+    hooks: Vec<Arc<dyn Hook>>,
     contexts: Contexts,
     policies: Option<Vec<PolicySource>>,
     directory: Arc<dyn Directory>,
@@ -120,6 +121,7 @@ impl<A: Agent> AgentBuilder<A> {
             model: None,
             models: HashMap::new(),
             operator_role: None,
+            hooks: Vec::new(),
             contexts: Contexts::new(),
             policies: None,
             directory: Arc::new(ClaimsOnly),
@@ -145,6 +147,12 @@ impl<A: Agent> AgentBuilder<A> {
     /// that agent's.
     pub fn model_of(mut self, agent: impl Into<String>, model: impl ChatModel + 'static) -> Self {
         self.models.insert(agent.into(), Arc::new(model));
+        self
+    }
+
+    /// Adds a hook, for the calls of this agent and of all agents below it.
+    pub fn hook(mut self, hook: impl Hook + 'static) -> Self {
+        self.hooks.push(Arc::new(hook));
         self
     }
 
@@ -226,6 +234,7 @@ impl<A: Agent> AgentBuilder<A> {
             store,
             models: self.models,
             operator_role: self.operator_role,
+            hooks: self.hooks.into(),
             contexts: Arc::new(self.contexts),
             directory: self.directory,
             settings: self.settings,
@@ -242,6 +251,7 @@ struct Shared {
     store: Store,
     models: HashMap<String, Arc<dyn ChatModel>>,
     operator_role: Option<String>,
+    hooks: Arc<[Arc<dyn Hook>]>,
     contexts: Arc<Contexts>,
     directory: Arc<dyn Directory>,
     settings: Settings,
@@ -298,6 +308,7 @@ impl Shared {
             schemas,
             agents,
             operator_role: self.operator_role.clone(),
+            hooks: Arc::clone(&self.hooks),
             active: Arc::clone(&self.active),
             contexts: Arc::clone(&self.contexts),
             policy,

@@ -1,43 +1,32 @@
-use std::{
-    fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, fmt, future::Future, panic::AssertUnwindSafe, sync::Arc};
 
+use futures_util::{FutureExt as _, future::BoxFuture};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{approval::Reason, call::Principal};
 
 /// A call as a run's predicate sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct ProposedCall<'a> {
+pub struct ProposedCall {
+    /// The agent that calls: the run's, or one below it.
+    pub agent: String,
     /// The tool's name.
-    pub tool: &'a str,
+    pub tool: String,
     /// The effective arguments.
-    pub arguments: &'a serde_json::Value,
+    pub arguments: Value,
     /// On whose behalf the run acts.
-    pub requester: &'a Principal,
-}
-
-impl<'a> ProposedCall<'a> {
-    pub(crate) const fn new(
-        tool: &'a str,
-        arguments: &'a serde_json::Value,
-        requester: &'a Principal,
-    ) -> Self {
-        Self {
-            tool,
-            arguments,
-            requester,
-        }
-    }
+    pub requester: Principal,
+    /// What the application gave the run along.
+    pub context: BTreeMap<String, Value>,
 }
 
 /// What a predicate fails with; it means approval.
 pub type PredicateError = Box<dyn std::error::Error + Send + Sync>;
 
-type Predicate = dyn Fn(&ProposedCall<'_>) -> Result<bool, PredicateError> + Send + Sync;
+type Predicate =
+    dyn Fn(ProposedCall) -> BoxFuture<'static, Result<bool, PredicateError>> + Send + Sync;
 
 /// Whether a run asks for approval of its calls, whatever tools and policy say.
 #[derive(Clone, Default)]
@@ -55,21 +44,51 @@ pub enum RequireApproval {
 impl RequireApproval {
     /// A predicate over the calls.
     pub fn when(
-        predicate: impl Fn(&ProposedCall<'_>) -> Result<bool, PredicateError> + Send + Sync + 'static,
+        predicate: impl Fn(&ProposedCall) -> Result<bool, PredicateError> + Send + Sync + 'static,
     ) -> Self {
-        Self::When(Arc::new(predicate))
+        let predicate = Arc::new(predicate);
+        Self::When(Arc::new(move |call| {
+            let predicate = Arc::clone(&predicate);
+            Box::pin(async move { predicate(&call) })
+        }))
+    }
+
+    /// A predicate that has to wait for what it says, such as for an answer of another service.
+    pub fn when_async<F, R>(predicate: F) -> Self
+    where
+        F: Fn(ProposedCall) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<bool, PredicateError>> + Send + 'static,
+    {
+        let predicate = Arc::new(predicate);
+        Self::When(Arc::new(move |call| {
+            let predicate = Arc::clone(&predicate);
+            // Within the future, so that a panic before the first wait is caught as well.
+            Box::pin(async move { predicate(call).await })
+        }))
     }
 
     /// What the run demands for one call.
-    pub(crate) fn demand(&self, call: &ProposedCall<'_>) -> RunDemand {
+    pub(crate) async fn demand(&self, call: impl FnOnce() -> ProposedCall + Send) -> RunDemand {
         match self {
             Self::Off => RunDemand::None,
             Self::On => RunDemand::Always,
-            Self::When(predicate) => match catch_unwind(AssertUnwindSafe(|| predicate(call))) {
-                Ok(Ok(false)) => RunDemand::None,
-                Ok(Ok(true)) => RunDemand::Predicate,
-                Ok(Err(_)) | Err(_) => RunDemand::Unavailable,
-            },
+            Self::When(predicate) => {
+                let said = AssertUnwindSafe(predicate(call())).catch_unwind().await;
+                match said {
+                    Ok(Ok(false)) => RunDemand::None,
+                    Ok(Ok(true)) => RunDemand::Predicate,
+                    Ok(Err(_)) | Err(_) => RunDemand::Unavailable,
+                }
+            }
+        }
+    }
+
+    /// What the run demands where its predicate cannot be asked.
+    pub(crate) const fn demand_unasked(&self) -> RunDemand {
+        match self {
+            Self::Off => RunDemand::None,
+            Self::On => RunDemand::Always,
+            Self::When(_) => RunDemand::Unavailable,
         }
     }
 
@@ -140,47 +159,74 @@ impl RunDemand {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::panic, reason = "tests may")]
+    #![allow(clippy::panic, clippy::indexing_slicing, reason = "tests may")]
     use serde_json::json;
 
     use super::*;
 
-    fn demand(option: &RequireApproval) -> RunDemand {
-        let requester = Principal::new("alice", "test");
-        let arguments = json!({"amount": 5});
-        option.demand(&ProposedCall::new("pay", &arguments, &requester))
+    async fn demand(option: &RequireApproval) -> RunDemand {
+        let call = || ProposedCall {
+            agent: "desk".to_owned(),
+            tool: "pay".to_owned(),
+            arguments: json!({"amount": 5}),
+            requester: Principal::new("alice", "test"),
+            context: BTreeMap::new(),
+        };
+        option.demand(call).await
     }
 
-    #[test]
-    fn a_predicate_that_cannot_say_means_approval() {
-        assert_eq!(
-            demand(&RequireApproval::when(|_| Ok(false))),
-            RunDemand::None
-        );
-        assert_eq!(
-            demand(&RequireApproval::when(|_| Ok(true))),
-            RunDemand::Predicate
-        );
-        assert_eq!(
-            demand(&RequireApproval::when(|_| Err("x".into()))),
-            RunDemand::Unavailable
-        );
-        assert_eq!(
-            demand(&RequireApproval::when(|_| panic!("x"))),
-            RunDemand::Unavailable
-        );
+    #[tokio::test]
+    async fn a_predicate_that_cannot_say_means_approval() {
+        for (option, expected) in [
+            (RequireApproval::when(|_| Ok(false)), RunDemand::None),
+            (RequireApproval::when(|_| Ok(true)), RunDemand::Predicate),
+            (
+                RequireApproval::when(|_| Err("x".into())),
+                RunDemand::Unavailable,
+            ),
+            (
+                RequireApproval::when(|_| panic!("x")),
+                RunDemand::Unavailable,
+            ),
+            (
+                RequireApproval::when_async(|_| async { Ok(false) }),
+                RunDemand::None,
+            ),
+            (
+                RequireApproval::when_async(|call| async move {
+                    tokio::task::yield_now().await;
+                    Ok(call.arguments["amount"] == 5)
+                }),
+                RunDemand::Predicate,
+            ),
+            (
+                RequireApproval::when_async(|_| async { Err("x".into()) }),
+                RunDemand::Unavailable,
+            ),
+            (
+                RequireApproval::when_async(|_| async {
+                    tokio::task::yield_now().await;
+                    panic!("x")
+                }),
+                RunDemand::Unavailable,
+            ),
+        ] {
+            assert_eq!(demand(&option).await, expected);
+        }
     }
 
-    #[test]
-    fn a_predicate_does_not_survive_a_restart_and_means_approval() {
+    #[tokio::test]
+    async fn a_predicate_does_not_survive_a_restart_and_means_approval() {
         let option = RequireApproval::when(|_| Ok(false));
-        assert_eq!(demand(&option.stored().restored()), RunDemand::Unavailable);
+        let restored = option.stored().restored();
+        assert_eq!(demand(&restored).await, RunDemand::Unavailable);
+        assert_eq!(option.demand_unasked(), RunDemand::Unavailable);
         assert_eq!(
-            demand(&RequireApproval::Off.stored().restored()),
+            demand(&RequireApproval::Off.stored().restored()).await,
             RunDemand::None
         );
         assert_eq!(
-            demand(&RequireApproval::On.stored().restored()),
+            demand(&RequireApproval::On.stored().restored()).await,
             RunDemand::Always
         );
     }

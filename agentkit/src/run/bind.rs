@@ -9,17 +9,17 @@ use crate::{
     call::{
         ActionDigest, CallId, Canonical, Digest, Fingerprint, FingerprintInput, Nonce, Timestamp,
     },
-    gate::{self, Gated, ProposedCall, RequireApproval},
+    gate::{self, Gated, RunDemand},
     store::{Ask, Binding, CallRecord, GateRecord, RunRecord, StoreError},
     tool::DynTool,
 };
 
-/// Who asks the gate: a run, on whose behalf, under which option of its own.
+/// Who asks the gate: a run, on whose behalf, and what the run itself demands for the call.
 #[derive(Clone, Copy)]
 pub(super) struct Asking<'a> {
     pub(super) run: &'a RunRecord,
     pub(super) requester: &'a User,
-    pub(super) option: &'a RequireApproval,
+    pub(super) demand: RunDemand,
 }
 
 /// What the gate said of a call, with the decision of the policy behind it.
@@ -43,7 +43,7 @@ impl Runtime {
         let Asking {
             run,
             requester,
-            option,
+            demand,
         } = asking;
         let name = tool.spec().name.as_str();
         let value = value_of(arguments, name)?;
@@ -63,7 +63,6 @@ impl Runtime {
             },
         };
         let decision = policy.decide(&call);
-        let demand = option.demand(&ProposedCall::new(name, &value, &run.requester));
         let slice = policy
             .slice_digest(name)
             .map(Digest::from_bytes)

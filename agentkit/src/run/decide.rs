@@ -418,7 +418,7 @@ impl Asked<'_> {
         let asking = Asking {
             run,
             requester: self.requester,
-            option: &option,
+            demand: option.demand_unasked(),
         };
         let judged = self
             .runtime

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     approval::PendingCall,
-    call::{CallId, CallState, Principal, RunId, RunSecret},
+    call::{CallId, CallState, Canonical, Principal, RunId, RunSecret},
+    gate::{ProposedCall, RunDemand},
     journal::{Event, content_digest},
     model::{self, Message, ModelError, ModelEvent, ModelRequest, Turn, TurnCollector},
     store::{
@@ -302,13 +303,27 @@ impl Runtime {
 
 impl Work {
     /// The run before the gate.
-    pub(super) fn asking<'a>(&'a self, run: &'a RunRecord) -> Asking<'a> {
-        let option = &self.options.require_approval;
+    pub(super) fn asking<'a>(&'a self, run: &'a RunRecord, demand: RunDemand) -> Asking<'a> {
         Asking {
             run,
             requester: &self.requester,
-            option,
+            demand,
         }
+    }
+
+    /// What the run itself demands for a call.
+    pub(super) async fn demand(&self, tool: &str, arguments: &Canonical) -> RunDemand {
+        let Ok(value) = arguments.to_value() else {
+            return RunDemand::Unavailable;
+        };
+        let call = || ProposedCall {
+            agent: self.runtime.agent.clone(),
+            tool: tool.to_owned(),
+            arguments: value,
+            requester: self.run.requester.clone(),
+            context: self.options.context.visible(),
+        };
+        self.options.require_approval.demand(call).await
     }
 
     pub(super) async fn drive(&mut self) -> Result<Ending, Failure> {
@@ -497,6 +512,7 @@ impl Work {
         let request = ModelRequest::new(history(&self.messages, &self.calls)?)
             .instructions(self.runtime.instructions.clone())
             .tools(self.runtime.offers());
+        self.before_model_call(&request).await;
         let mut stream = tokio::select! {
             stream = self.runtime.model.stream(&request) => stream?,
             () = self.cancellation.cancelled() => return Ok(None),
@@ -514,7 +530,9 @@ impl Work {
                 self.listener.send(event);
             }
         }
-        Ok(Some(turn.finish()?))
+        let turn = turn.finish()?;
+        self.after_model_call(&turn).await;
+        Ok(Some(turn))
     }
 
     pub(super) fn remember(&mut self, step: u32, body: String) {

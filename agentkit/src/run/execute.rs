@@ -14,7 +14,7 @@ use super::{
 use crate::{
     approval::{DecisionKind, Reason, Standing},
     call::{ActionDigest, CallEvent, CallId, CallState, Canonical, Digest, Fingerprint},
-    gate::Gated,
+    gate::{Gated, RunDemand},
     journal::{Event, content_digest},
     store::{ApprovedOccasion, CallChange, CallRecord, Facts, StoreError},
     tool::{DynTool, Flow, RunContext, ToolContext},
@@ -35,6 +35,8 @@ struct Approved {
     /// Recomputed from the stored bytes.
     fingerprint: Fingerprint,
     approvals: Approvals,
+    /// What the run demands, should it be asked again.
+    demand: RunDemand,
 }
 
 impl Work {
@@ -42,13 +44,14 @@ impl Work {
     pub(super) async fn run_call(&self, call: &CallId) -> Result<Ran, Failure> {
         let runtime = &self.runtime;
         let standings = runtime.standings(call).await?;
+        let demand = self.demand_now(call).await;
         let facts = runtime
             .store
             .change_call(&self.run.id, Some(&self.lease), call, |facts| {
                 match facts.call.state {
-                    CallState::Ready | CallState::Approved => {
-                        self.release(facts, &standings).map(Some)
-                    }
+                    CallState::Ready | CallState::Approved => self
+                        .release(facts, &standings, demand_for(facts, &demand))
+                        .map(Some),
                     _ => Ok::<_, StoreError>(None),
                 }
             })
@@ -86,7 +89,8 @@ impl Work {
             call.id.as_str(),
             self.run.requester.clone(),
             self.cancellation.clone(),
-        );
+        )
+        .with_request(self.options.context.visible());
         let contexts = std::sync::Arc::clone(&self.runtime.contexts);
         let context = ToolContext::new(context, contexts, call.answer.clone());
         let run = async { tool.run(arguments, context).await };
@@ -146,7 +150,16 @@ impl Work {
                 Ok::<_, StoreError>(Some(change))
             })
             .await?;
+        self.after_tool_call(&facts.call).await;
         Ok(self.announce(&facts.call).await?)
+    }
+
+    /// What the run demands for a call as it stands now, with the arguments that were judged.
+    async fn demand_now(&self, call: &CallId) -> Option<(Canonical, RunDemand)> {
+        let call = self.calls.iter().find(|known| known.id == *call)?;
+        let arguments = call.arguments.clone()?;
+        let demand = self.demand(&call.tool, &arguments).await;
+        Some((arguments, demand))
     }
 
     /// What becomes of a call just before its execution: every ground on which it may run is
@@ -155,6 +168,7 @@ impl Work {
         &self,
         facts: &Facts,
         standings: &HashMap<String, Standing>,
+        demand: RunDemand,
     ) -> Result<CallChange, StoreError> {
         let Facts { run, call, now, .. } = facts;
         if run.cancelled.is_some() {
@@ -193,7 +207,7 @@ impl Work {
             _ => call.gate.approved,
         };
         let Some(occasion) = occasion else {
-            return self.release_unattended(facts, tool.as_ref(), arguments);
+            return self.release_unattended(facts, tool.as_ref(), arguments, demand);
         };
         if call.state == CallState::Approved && call.expires_at.is_none_or(|until| until <= *now) {
             return Ok(expired(facts));
@@ -203,6 +217,7 @@ impl Work {
                 facts,
                 tool.as_ref(),
                 arguments,
+                demand,
                 "the agent's definition changed",
             );
         }
@@ -212,6 +227,7 @@ impl Work {
                 facts,
                 tool.as_ref(),
                 arguments,
+                demand,
                 "the policy for this tool changed",
             );
         }
@@ -227,6 +243,7 @@ impl Work {
             occasion,
             fingerprint,
             approvals,
+            demand,
         };
         self.release_approved(facts, tool.as_ref(), arguments, &approved)
     }
@@ -309,7 +326,7 @@ impl Work {
                 } else {
                     format!("approvals no longer count ({})", refused.join("; "))
                 };
-                self.ask_anew(facts, tool, arguments, &what)
+                self.ask_anew(facts, tool, arguments, approved.demand, &what)
             }
             PolicyVerdict::Deny => {
                 let decision = policy.decide(&question);
@@ -324,9 +341,10 @@ impl Work {
         facts: &Facts,
         tool: &dyn DynTool,
         arguments: &Canonical,
+        demand: RunDemand,
     ) -> Result<CallChange, StoreError> {
         let Facts { run, call, now, .. } = facts;
-        let asking = self.asking(run);
+        let asking = self.asking(run, demand);
         let judged = self
             .runtime
             .judge(tool, arguments, asking, call.step, *now)?;
@@ -336,9 +354,13 @@ impl Work {
                 let bytes = content_digest(&run.secret, arguments.as_bytes());
                 Ok(self.start(facts, bytes.into(), Vec::new(), judged.policies()))
             }
-            Gated::Ask { .. } => {
-                self.ask_anew(facts, tool, arguments, "what let it run alone changed")
-            }
+            Gated::Ask { .. } => self.ask_anew(
+                facts,
+                tool,
+                arguments,
+                demand,
+                "what let it run alone changed",
+            ),
             Gated::Deny { why } => Ok(stop(facts, CallEvent::Deny, why.clone())),
         }
     }
@@ -382,10 +404,11 @@ impl Work {
         facts: &Facts,
         tool: &dyn DynTool,
         arguments: &Canonical,
+        demand: RunDemand,
         what: &str,
     ) -> Result<CallChange, StoreError> {
         let Facts { run, call, now, .. } = facts;
-        let asking = self.asking(run);
+        let asking = self.asking(run, demand);
         let mut judged = self
             .runtime
             .judge(tool, arguments, asking, call.step, *now)?;
@@ -574,6 +597,15 @@ impl Runtime {
             standings.insert(stored.approver.id, standing);
         }
         Ok(standings)
+    }
+}
+
+/// What the run demands, if it was asked about the very arguments that stand in the database;
+/// what it was not asked about means approval.
+fn demand_for(facts: &Facts, asked: &Option<(Canonical, RunDemand)>) -> RunDemand {
+    match asked {
+        Some((arguments, demand)) if facts.call.arguments.as_ref() == Some(arguments) => *demand,
+        _ => RunDemand::Unavailable,
     }
 }
 

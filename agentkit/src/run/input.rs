@@ -1,6 +1,9 @@
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::context::RequestContext;
 
 use crate::{
     call::Principal,
@@ -30,6 +33,25 @@ impl Input {
     /// Whether the run asks for approval of its calls, whatever tools and policy say.
     pub fn require_approval(mut self, option: RequireApproval) -> Self {
         self.options.require_approval = option;
+        self
+    }
+
+    /// Gives the run something along, for its tools ([`RunContext`](crate::tool::RunContext)) and
+    /// its predicate. It is not stored: gone once another process continues the run.
+    pub fn context(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.options
+            .context
+            .passing
+            .insert(name.into(), value.into());
+        self
+    }
+
+    /// Gives the run something along that is stored with it and holds across every suspension.
+    pub fn stored_context(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.options
+            .context
+            .stored
+            .insert(name.into(), value.into());
         self
     }
 
@@ -66,6 +88,8 @@ pub struct RunOptions {
     pub max_tokens: Option<u64>,
     /// For how long the run may be worked on.
     pub max_time: Option<Duration>,
+    /// What the application gave along.
+    pub(crate) context: RequestContext,
 }
 
 impl Default for RunOptions {
@@ -75,6 +99,7 @@ impl Default for RunOptions {
             max_steps: 32,
             max_tokens: None,
             max_time: None,
+            context: RequestContext::default(),
         }
     }
 }
@@ -88,6 +113,8 @@ struct Stored {
     max_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_time: Option<Duration>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    context: BTreeMap<String, Value>,
 }
 
 impl RunOptions {
@@ -97,6 +124,7 @@ impl RunOptions {
             max_steps: self.max_steps,
             max_tokens: self.max_tokens,
             max_time: self.max_time,
+            context: self.context.stored.clone(),
         })
     }
 
@@ -107,6 +135,10 @@ impl RunOptions {
             max_steps: stored.max_steps,
             max_tokens: stored.max_tokens,
             max_time: stored.max_time,
+            context: RequestContext {
+                stored: stored.context,
+                ..RequestContext::default()
+            },
         })
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     RunEvent,
     drive::{Failure, Work, used},
+    hooks::Hooked,
 };
 use crate::{
     call::{CallEvent, CallId, CallState, Digest, Timestamp},
@@ -32,7 +33,7 @@ impl Work {
             .collect();
         let mut calls = Vec::with_capacity(parts.len());
         for (part, call) in parts.iter().zip(&turn.tool_calls) {
-            calls.push(self.gate(part.call.clone(), call, step, now)?);
+            calls.push(self.gate(part.call.clone(), call, step, now).await?);
         }
         let message = Message::assistant(turn.text.clone(), parts);
         let body = serde_json::to_string(&message)
@@ -79,8 +80,8 @@ impl Work {
         }
     }
 
-    /// Decodes and gates one call.
-    fn gate(
+    /// Decodes one call, lets the hooks see it, and gates it.
+    async fn gate(
         &self,
         id: CallId,
         call: &TurnCall,
@@ -105,12 +106,20 @@ impl Work {
             Ok(arguments) => arguments,
             Err(error) => return Ok(self.refused(id, call, error.to_string())),
         };
-        let judged = runtime.judge(tool.as_ref(), &arguments, self.asking(&self.run), step, now)?;
+        let (arguments, blocked) = match self.before_tool_call(tool.as_ref(), arguments).await {
+            Hooked::Proceed(arguments) => (arguments, None),
+            Hooked::Block { arguments, output } => (arguments, Some(output)),
+            Hooked::Unfit(why) => return Ok(self.refused(id, call, why)),
+        };
+        let demand = self.demand(&call.tool, &arguments).await;
+        let asking = self.asking(&self.run, demand);
+        let judged = runtime.judge(tool.as_ref(), &arguments, asking, step, now)?;
         let binding = runtime.bind(tool.as_ref(), &id, arguments, &self.run, &judged)?;
         let declined_before = self.calls.iter().any(|earlier| {
             earlier.state == CallState::Declined && earlier.action == Some(binding.action)
         });
         let (event, outcome) = match &judged.gated {
+            _ if blocked.is_some() => (CallEvent::Block, blocked),
             Gated::Deny { why } => (CallEvent::Deny, Some(why.clone())),
             _ if declined_before => (
                 CallEvent::Decline,

@@ -6,7 +6,7 @@ use std::{
 
 use agentkit_policy::{PolicyEngine, PolicySet, User};
 
-use super::cancel::Active;
+use super::{cancel::Active, hooks::Hook};
 use crate::{
     approval::{Directory, Standing},
     call::{Digest, Principal, Timestamp},
@@ -54,6 +54,7 @@ pub struct Runtime {
     /// Whoever has this role may cancel runs of others.
     pub(crate) operator_role: Option<String>,
     pub(crate) active: Arc<Active>,
+    pub(crate) hooks: Arc<[Arc<dyn Hook>]>,
     pub(crate) contexts: Arc<Contexts>,
     pub(crate) policy: PolicyEngine,
     pub(crate) policy_text: String,

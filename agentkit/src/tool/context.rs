@@ -1,16 +1,19 @@
 use std::{
     any::{Any, TypeId, type_name},
+    collections::BTreeMap,
+    fmt,
     sync::Arc,
 };
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{Cancellation, Contexts, ToolError};
 use crate::call::{CallId, Canonical, Principal, RunId};
 
 /// What a tool may know about the call that it serves. Every tool can ask for it with
 /// `#[ctx] run: &RunContext`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct RunContext {
     /// The run.
@@ -22,6 +25,9 @@ pub struct RunContext {
     pub idempotency_key: String,
     /// On whose behalf the run works.
     pub requester: Principal,
+    /// What the application gave the run along: all of it in the process that started the run,
+    /// what was marked as to be stored in any other.
+    pub request: BTreeMap<String, Value>,
     /// Tells the tool that nobody waits for its result any more.
     pub cancellation: Cancellation,
 }
@@ -40,8 +46,28 @@ impl RunContext {
             call,
             idempotency_key: idempotency_key.into(),
             requester,
+            request: BTreeMap::new(),
             cancellation,
         }
+    }
+
+    /// Sets what the application gave the run along.
+    pub fn with_request(mut self, request: BTreeMap<String, Value>) -> Self {
+        self.request = request;
+        self
+    }
+}
+
+impl fmt::Debug for RunContext {
+    /// Without what the application gave along, which may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunContext")
+            .field("run", &self.run)
+            .field("call", &self.call)
+            .field("requester", &self.requester)
+            .field("request", &self.request.keys())
+            .field("cancellation", &self.cancellation)
+            .finish_non_exhaustive()
     }
 }
 
