@@ -5,6 +5,7 @@ pub mod approval;
 pub mod call;
 pub mod gate;
 pub mod journal;
+pub mod memory;
 pub mod model;
 pub mod run;
 pub mod store;
@@ -20,6 +21,7 @@ pub mod prelude {
         agent::{Agent, Hosted, Outcome, Pending},
         approval::Decision,
         call::Principal,
+        memory::Thread,
         run::{Ending, Input, RunEvent},
         store::Store,
         tool,

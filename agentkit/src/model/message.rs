@@ -91,6 +91,8 @@ pub enum ResultStatus {
     Cancelled,
     /// Whether the tool ran is not known.
     InDoubt,
+    /// There is no outcome yet, as where a call of an earlier run waits for a person.
+    Pending,
 }
 
 impl Message {

@@ -21,6 +21,7 @@ use crate::{
     call::{CallEvent, CallState, Canonical, Principal},
     gate::{Gated, policy_reason},
     journal::{Event, content_digest},
+    model::Message,
     store::{CallChange, Facts, NewDecision, RunRecord, StoreError},
 };
 
@@ -36,6 +37,27 @@ impl Runtime {
     /// When the decision is refused: nothing was changed and nothing consumed, except that a
     /// call whose time is over is marked as expired.
     pub async fn decide(self: &Arc<Self>, by: &Principal, decision: Decision) -> Reply {
+        self.decide_saying(by, decision, None).await
+    }
+
+    /// Records an answer that a person gave by saying something.
+    pub(super) async fn answer_by(
+        self: &Arc<Self>,
+        by: &Principal,
+        decision: Decision,
+        said: &Message,
+    ) -> Reply {
+        let said = serde_json::to_string(said)
+            .map_err(|error| StoreError::corrupt("message", decision.run.as_str(), error))?;
+        self.decide_saying(by, decision, Some(&said)).await
+    }
+
+    async fn decide_saying(
+        self: &Arc<Self>,
+        by: &Principal,
+        decision: Decision,
+        said: Option<&str>,
+    ) -> Reply {
         let Some(record) = self.store.run_of(&decision.call).await? else {
             return Err(unknown(&decision));
         };
@@ -50,7 +72,7 @@ impl Runtime {
         let agent = self.at(&record.path).ok_or_else(|| unknown(&decision))?;
         let mut attempts = 0;
         loop {
-            match agent.decide_in(by, decision.clone(), &record).await {
+            match agent.decide_in(by, decision.clone(), &record, said).await {
                 // Someone else decided at the same time: look at it again.
                 Err(DecideError::Store(StoreError::Conflict { .. })) if attempts < 8 => {
                     attempts += 1;
@@ -61,7 +83,13 @@ impl Runtime {
     }
 
     /// Records a decision about a call of a run of this very agent.
-    async fn decide_in(&self, by: &Principal, decision: Decision, record: &RunRecord) -> Reply {
+    async fn decide_in(
+        &self,
+        by: &Principal,
+        decision: Decision,
+        record: &RunRecord,
+        said: Option<&str>,
+    ) -> Reply {
         let standings = self.standings(&decision.call).await?;
         let standing = self
             .directory
@@ -92,7 +120,10 @@ impl Runtime {
                     standings: &standings,
                 };
                 match asked.resolve(&decision)? {
-                    Resolved::Change(change, answer) => {
+                    Resolved::Change(mut change, answer) => {
+                        if answer.is_ok() {
+                            change.said = said.map(str::to_owned);
+                        }
                         reply = Some(answer);
                         Ok(Some(*change))
                     }

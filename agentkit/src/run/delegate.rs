@@ -153,7 +153,6 @@ impl Work {
             parent: Some(ParentCall::new(self.run.id.clone(), call.id.clone())),
             path,
             thread: None,
-            thread_position: None,
             agent: agent.agent.clone(),
             definition: agent.definition,
             requester: self.run.requester.clone(),

@@ -7,16 +7,18 @@ use futures_util::{StreamExt as _, stream};
 
 use super::{
     Ending, FinishReason, Input, RunError, RunEvent, RunOptions, Running, Runtime, StartError,
-    bind::Asking, execute::Ran, history::history, lease::Heartbeat, stream::Listener,
+    bind::Asking, execute::Ran, lease::Heartbeat, stream::Listener,
 };
 use crate::{
     approval::PendingCall,
     call::{CallId, CallState, Canonical, Principal, RunId, RunSecret},
     gate::{ProposedCall, RunDemand},
     journal::{Event, content_digest},
+    memory::{Thread, ThreadOptions, history, thread_history},
     model::{self, Message, ModelError, ModelEvent, ModelRequest, Turn, TurnCollector},
     store::{
-        CallRecord, Lease, NewRun, RunEnd, RunRecord, RunStatus, StoreError, StoredMessage, Usage,
+        CallRecord, Lease, NewRun, RunEnd, RunRecord, RunStatus, StoreError, StoredMessage,
+        ThreadPlace, Usage,
     },
     tool::Cancellation,
 };
@@ -48,6 +50,8 @@ pub(super) struct Work {
     pub(super) run: RunRecord,
     pub(super) options: RunOptions,
     pub(super) requester: User,
+    /// What was said on the thread before.
+    pub(super) earlier: Vec<Message>,
     pub(super) messages: Vec<StoredMessage>,
     pub(super) calls: Vec<CallRecord>,
     pub(super) listener: Listener,
@@ -82,8 +86,24 @@ impl Runtime {
     /// # Errors
     ///
     /// When the store fails: nothing was started then.
-    pub async fn start(self: &Arc<Self>, input: Input) -> Result<Running, StartError> {
+    ///
+    /// On a thread that answers questions, a message that answers one continues the run that
+    /// asked it instead: its id is the result's.
+    pub async fn start(self: &Arc<Self>, mut input: Input) -> Result<Running, StartError> {
         self.record_policy().await?;
+        if let Some(thread) = input.thread.take() {
+            if thread.answers_questions
+                && let Some(answered) = self.answer_from(&input, &thread).await?
+            {
+                return Ok(self.spawn(answered, Beginning::Waiting));
+            }
+            input.options.thread = Some(self.thread_options(&input.requester, thread).await?);
+        }
+        let thread = input.options.thread.as_ref().map(|thread| ThreadPlace {
+            id: thread.id.clone(),
+            owner: thread.owner.clone(),
+            read_only: thread.read_only,
+        });
         let id = RunId::new();
         let secret = RunSecret::random().map_err(StoreError::Randomness)?;
         let message = serde_json::to_string(&Message::user(input.text))
@@ -94,8 +114,7 @@ impl Runtime {
             root: id.clone(),
             parent: None,
             path: vec![self.agent.clone()],
-            thread: None,
-            thread_position: None,
+            thread,
             agent: self.agent.clone(),
             definition: self.definition,
             requester: input.requester,
@@ -104,10 +123,17 @@ impl Runtime {
             input: message,
             events: vec![started],
         };
-        let lease = self
+        let started = self
             .store
             .start_run(new, &self.instance, self.settings.lease)
-            .await?;
+            .await;
+        let lease = match (started, &input.options.thread) {
+            (Err(StoreError::ForeignThread { thread }), Some(options)) => {
+                let owner = options.owner.clone();
+                return Err(StartError::ForeignThread { thread, owner });
+            }
+            (started, _) => started?,
+        };
         Ok(self.spawn(id, Beginning::Started(lease, input.options)))
     }
 
@@ -241,10 +267,56 @@ impl Runtime {
         result
     }
 
+    /// Checks a thread and says what is kept of it with the run.
+    async fn thread_options(
+        &self,
+        requester: &Principal,
+        thread: Thread,
+    ) -> Result<ThreadOptions, StartError> {
+        if thread.id.is_empty() || thread.id.len() > 128 {
+            return Err(StartError::ThreadId { thread: thread.id });
+        }
+        let owner = thread.owner.unwrap_or_else(|| requester.id.clone());
+        let tenant = requester.tenant.as_deref();
+        let until = match self.store.thread_position(tenant, &thread.id, &owner).await {
+            Ok(position) => position.filter(|_| thread.read_only),
+            Err(StoreError::ForeignThread { thread }) => {
+                return Err(StartError::ForeignThread { thread, owner });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(ThreadOptions {
+            id: thread.id,
+            owner,
+            window: thread.window,
+            read_only: thread.read_only,
+            until,
+        })
+    }
+
+    /// What was said on the run's thread before it.
+    async fn earlier(&self, held: &Held) -> Result<Vec<Message>, StoreError> {
+        let Some(thread) = &held.options.thread else {
+            return Ok(Vec::new());
+        };
+        let before = match (held.record.thread_position, thread.until) {
+            // The thread of the run above is not shown to those below.
+            _ if held.record.parent.is_some() => return Ok(Vec::new()),
+            (Some(position), _) => position,
+            (None, Some(until)) => until.saturating_add(1),
+            (None, None) => return Ok(Vec::new()),
+        };
+        let tenant = held.record.requester.tenant.as_deref();
+        let most = thread.window.into();
+        let parts = self.store.thread(tenant, &thread.id, before, most).await?;
+        thread_history(&parts, usize::try_from(thread.window).unwrap_or(usize::MAX))
+    }
+
     /// Reads what the work on a run needs.
     pub(super) async fn open(self: &Arc<Self>, held: Held) -> Result<Work, StoreError> {
         let run = &held.record.id;
         Ok(Work {
+            earlier: self.earlier(&held).await?,
             requester: self.requester(&held.record.requester).await,
             messages: self.store.messages(run).await?,
             calls: self.store.calls(run).await?,
@@ -509,7 +581,9 @@ impl Work {
     async fn ask_model(&mut self) -> Result<Option<Turn>, Failure> {
         let step = self.run.step.saturating_add(1);
         self.listener.send(RunEvent::StepStarted { step });
-        let request = ModelRequest::new(history(&self.messages, &self.calls)?)
+        let mut messages = self.earlier.clone();
+        messages.extend(history(&self.messages, &self.calls)?);
+        let request = ModelRequest::new(messages)
             .instructions(self.runtime.instructions.clone())
             .tools(self.runtime.offers());
         self.before_model_call(&request).await;

@@ -7,6 +7,20 @@ pub enum StartError {
     /// The store failed.
     #[error("the run could not be started")]
     Store(#[from] StoreError),
+    /// The thread belongs to somebody else.
+    #[error("the thread `{thread}` does not belong to `{owner}`; use another id")]
+    ForeignThread {
+        /// The thread.
+        thread: String,
+        /// For whom the run was to be.
+        owner: String,
+    },
+    /// The id of the thread cannot be used.
+    #[error("`{thread}` is no id for a thread: it must have 1 to 128 bytes")]
+    ThreadId {
+        /// The id.
+        thread: String,
+    },
     /// An option cannot be stored.
     #[error("the options of the run cannot be stored")]
     Options(#[source] serde_json::Error),

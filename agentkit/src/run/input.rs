@@ -8,6 +8,7 @@ use super::context::RequestContext;
 use crate::{
     call::Principal,
     gate::{RequireApproval, StoredDemand},
+    memory::{Thread, ThreadOptions},
 };
 
 /// What a run is started with.
@@ -16,6 +17,7 @@ use crate::{
 pub struct Input {
     pub(crate) requester: Principal,
     pub(crate) text: String,
+    pub(crate) thread: Option<Thread>,
     pub(crate) options: RunOptions,
 }
 
@@ -26,6 +28,7 @@ impl Input {
         Self {
             requester,
             text: text.into(),
+            thread: None,
             options: RunOptions::default(),
         }
     }
@@ -33,6 +36,12 @@ impl Input {
     /// Whether the run asks for approval of its calls, whatever tools and policy say.
     pub fn require_approval(mut self, option: RequireApproval) -> Self {
         self.options.require_approval = option;
+        self
+    }
+
+    /// Puts the run on a thread: the model is shown what was said there before.
+    pub fn thread(mut self, thread: Thread) -> Self {
+        self.thread = Some(thread);
         self
     }
 
@@ -90,6 +99,8 @@ pub struct RunOptions {
     pub max_time: Option<Duration>,
     /// What the application gave along.
     pub(crate) context: RequestContext,
+    /// The thread of the run.
+    pub(crate) thread: Option<ThreadOptions>,
 }
 
 impl Default for RunOptions {
@@ -100,6 +111,7 @@ impl Default for RunOptions {
             max_tokens: None,
             max_time: None,
             context: RequestContext::default(),
+            thread: None,
         }
     }
 }
@@ -115,6 +127,8 @@ struct Stored {
     max_time: Option<Duration>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     context: BTreeMap<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thread: Option<ThreadOptions>,
 }
 
 impl RunOptions {
@@ -125,6 +139,7 @@ impl RunOptions {
             max_tokens: self.max_tokens,
             max_time: self.max_time,
             context: self.context.stored.clone(),
+            thread: self.thread.clone(),
         })
     }
 
@@ -139,6 +154,7 @@ impl RunOptions {
                 stored: stored.context,
                 ..RequestContext::default()
             },
+            thread: stored.thread,
         })
     }
 }

@@ -5,6 +5,7 @@
 //! current step that can be finished; if some wait for people, put the run down; otherwise ask
 //! the model.
 
+mod answer;
 mod attach;
 mod bind;
 mod cancel;
@@ -16,7 +17,6 @@ mod drive;
 mod error;
 mod event;
 mod execute;
-mod history;
 mod hooks;
 mod input;
 mod lease;

@@ -6,7 +6,7 @@ use super::{
     CallRecord, GateRecord, Lease, RunRecord, Store, StoreError,
     entity::{calls, decisions},
     rows,
-    run::{Usage, insert_message},
+    run::Usage,
     transaction::RunTransaction,
 };
 use crate::{
@@ -66,6 +66,8 @@ pub(crate) struct CallChange {
     pub(crate) answer: Option<Canonical>,
     pub(crate) outcome: Option<String>,
     pub(crate) decision: Option<NewDecision>,
+    /// What the user said that brings the change about, as a message, JSON.
+    pub(crate) said: Option<String>,
     pub(crate) events: Vec<Event>,
 }
 
@@ -80,6 +82,7 @@ impl CallChange {
             answer: None,
             outcome: None,
             decision: None,
+            said: None,
             events: Vec::new(),
         }
     }
@@ -172,7 +175,7 @@ impl Store {
         let step = transaction.row.step.saturating_add(1);
         transaction.changes.step = Set(step);
         transaction.use_tokens(usage);
-        insert_message(&transaction.tx, &lease.run, step, step, message, now).await?;
+        transaction.say(&lease.run, step, message).await?;
         for event in events {
             transaction.append(event)?;
         }
@@ -347,6 +350,10 @@ async fn write_change(
             )
         })?;
         insert_decision(transaction, call, nonce, &decision).await?;
+    }
+    if let Some(said) = change.said {
+        let run = call.run.clone();
+        transaction.say(&run, number(call.step), said).await?;
     }
     for event in &change.events {
         transaction.append(event)?;

@@ -45,6 +45,12 @@ pub enum StoreError {
         /// The id that was asked for.
         run: String,
     },
+    /// The thread belongs to somebody else: nothing was written.
+    #[error("the thread `{thread}` does not belong to whom the run is for; use another id")]
+    ForeignThread {
+        /// The thread.
+        thread: String,
+    },
     /// There is no such call in that run.
     #[error("there is no call `{call}` in run `{run}`")]
     UnknownCall {

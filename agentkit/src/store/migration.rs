@@ -132,6 +132,7 @@ fn tables() -> Vec<TableCreateStatement> {
             .col(bytes("secret", 32))
             .col(text("options"))
             .col(int("step"))
+            .col(int("messages"))
             .col(long("input_tokens"))
             .col(long("output_tokens"))
             .col(long("worked"))
@@ -201,6 +202,14 @@ fn tables() -> Vec<TableCreateStatement> {
             .col(bytes("digest", 32))
             .col(long("created_at"))
             .primary_key(&mut key(&["run_id", "sequence"]))
+            .to_owned(),
+        table("agentkit_threads")
+            .col(short("tenant"))
+            .col(short("id"))
+            .col(short("owner"))
+            .col(long("position"))
+            .col(long("created_at"))
+            .primary_key(&mut key(&["tenant", "id"]))
             .to_owned(),
         table("agentkit_events")
             .col(short("run_id"))

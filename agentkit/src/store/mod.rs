@@ -13,6 +13,7 @@ mod migration;
 mod record;
 mod rows;
 mod run;
+mod threads;
 mod transaction;
 mod tree;
 
@@ -26,3 +27,4 @@ pub use record::{
     StoredMessage,
 };
 pub(crate) use run::{NewRun, RunEnd, Usage};
+pub(crate) use threads::{Part, ThreadPlace};

@@ -1,8 +1,8 @@
 //! Between rows and records. Every row is hostile until it has been read here.
 
 use super::{
-    CallRecord, ParentCall, RunRecord, StoreError, StoredDecision,
-    entity::{calls, decisions, journal, runs},
+    CallRecord, ParentCall, RunRecord, StoreError, StoredDecision, StoredMessage,
+    entity::{calls, decisions, journal, messages, runs},
     migration::FORMAT,
 };
 use crate::{
@@ -155,6 +155,14 @@ pub(super) fn call(row: &calls::Model) -> Result<CallRecord, StoreError> {
         answer: canonical("answer", id, row.answer.as_ref())?,
         outcome: row.outcome.clone(),
         epoch: row.epoch,
+    })
+}
+
+pub(super) fn message(row: messages::Model) -> Result<StoredMessage, StoreError> {
+    Ok(StoredMessage {
+        sequence: count("sequence", &row.run_id, row.sequence)?,
+        step: count("step", &row.run_id, row.step)?,
+        body: row.body,
     })
 }
 

@@ -11,6 +11,7 @@ use super::{
     events::{StoredEvent, insert_events},
     migration::FORMAT,
     rows,
+    threads::{self, ThreadPlace},
     transaction::{self, RunTransaction},
 };
 use crate::{
@@ -24,9 +25,7 @@ pub(crate) struct NewRun {
     pub(crate) root: RunId,
     pub(crate) parent: Option<ParentCall>,
     pub(crate) path: Vec<String>,
-    pub(crate) thread: Option<String>,
-    /// None where the run only reads the thread.
-    pub(crate) thread_position: Option<i64>,
+    pub(crate) thread: Option<ThreadPlace>,
     pub(crate) agent: String,
     pub(crate) definition: Digest,
     pub(crate) requester: Principal,
@@ -71,6 +70,12 @@ impl Store {
         let now = connect::now(&tx).await?;
         let requester = serde_json::to_string(&new.requester)
             .map_err(|error| StoreError::corrupt("requester", new.id.as_str(), error))?;
+        let position = match &new.thread {
+            Some(place) => {
+                threads::take_place(&tx, new.requester.tenant.as_deref(), place, now).await?
+            }
+            None => None,
+        };
         let path = serde_json::to_string(&new.path)
             .map_err(|error| StoreError::corrupt("path", new.id.as_str(), error))?;
         let row = runs::ActiveModel {
@@ -85,14 +90,15 @@ impl Store {
             status: Set(RunStatus::Running.as_str().to_owned()),
             ending: Set(None),
             cancelled_at: Set(None),
-            thread_id: Set(new.thread),
-            thread_position: Set(new.thread_position),
+            thread_id: Set(new.thread.map(|place| place.id)),
+            thread_position: Set(position),
             tenant: Set(new.requester.tenant),
             requester_id: Set(new.requester.id),
             requester: Set(requester),
             secret: Set(new.secret.as_bytes().to_vec()),
             options: Set(new.options),
             step: Set(0),
+            messages: Set(1),
             input_tokens: Set(0),
             output_tokens: Set(0),
             worked: Set(0),
@@ -203,15 +209,7 @@ impl Store {
                 if let Some(message) = message {
                     let step = transaction.row.step.saturating_add(1);
                     transaction.changes.step = Set(step);
-                    insert_message(
-                        &transaction.tx,
-                        &lease.run,
-                        step,
-                        step,
-                        message,
-                        transaction.now,
-                    )
-                    .await?;
+                    transaction.say(&lease.run, step, message).await?;
                 }
                 RunStatus::Finished
             }
@@ -262,16 +260,7 @@ impl Store {
             .all(&self.inner.reader)
             .await
             .map_err(StoreError::while_trying("read messages"))?;
-        found
-            .into_iter()
-            .map(|row| {
-                Ok(StoredMessage {
-                    sequence: rows::count("sequence", &row.run_id, row.sequence)?,
-                    step: rows::count("step", &row.run_id, row.step)?,
-                    body: row.body,
-                })
-            })
-            .collect()
+        found.into_iter().map(rows::message).collect()
     }
 
     /// The calls of a run, in the order in which the model asked for them.

@@ -9,7 +9,7 @@ use super::{
     Lease, Store, StoreError, connect,
     entity::{journal, runs},
     rows,
-    run::Usage,
+    run::{Usage, insert_message},
 };
 use crate::{
     call::{Canonical, RunId, Timestamp},
@@ -132,6 +132,20 @@ impl RunTransaction {
         let since = now.saturating_sub(self.row.worked_since).max(0);
         self.changes.worked = Set(self.row.worked.saturating_add(since));
         self.changes.worked_since = Set(now);
+    }
+
+    /// Adds a message to the run.
+    pub(super) async fn say(
+        &mut self,
+        run: &RunId,
+        step: i32,
+        message: String,
+    ) -> Result<(), StoreError> {
+        let sequence = self.row.messages;
+        insert_message(&self.tx, run, sequence, step, message, self.now).await?;
+        self.row.messages = sequence.saturating_add(1);
+        self.changes.messages = Set(self.row.messages);
+        Ok(())
     }
 
     /// Counts what an answer of the model used.

@@ -12,3 +12,4 @@ pub(super) mod journal;
 pub(super) mod messages;
 pub(super) mod policy_versions;
 pub(super) mod runs;
+pub(super) mod threads;

@@ -23,6 +23,7 @@ pub struct Model {
     pub secret: Vec<u8>,
     pub options: String,
     pub step: i32,
+    pub messages: i32,
     pub input_tokens: i64,
     pub output_tokens: i64,
     pub worked: i64,

@@ -4,12 +4,12 @@
 use crate::{
     call::CallState,
     model::{Message, ResultStatus, ToolResultPart},
-    store::{CallRecord, StoreError, StoredMessage},
+    store::{CallRecord, Part, StoreError, StoredMessage},
 };
 
 /// The history of a run: after each answer of the model one message with the results of its
 /// calls, in the order of the calls.
-pub(super) fn history(
+pub(crate) fn history(
     messages: &[StoredMessage],
     calls: &[CallRecord],
 ) -> Result<Vec<Message>, StoreError> {
@@ -33,7 +33,11 @@ pub(super) fn history(
 }
 
 fn result(call: &CallRecord) -> ToolResultPart {
-    let content = call.outcome.clone().unwrap_or_default();
+    let content = match &call.outcome {
+        Some(outcome) => outcome.clone(),
+        None if call.state.is_final() => String::new(),
+        None => unfinished(call.state).to_owned(),
+    };
     let content = match (&call.gate.amended_by, &call.arguments) {
         (Some(amender), Some(arguments)) if call.state != CallState::Declined => {
             format!("{content}\nnote: `{amender}` amended the arguments; what ran is {arguments}")
@@ -58,6 +62,46 @@ const fn status(call: &CallRecord) -> ResultStatus {
         CallState::Expired => ResultStatus::Expired,
         CallState::Cancelled => ResultStatus::Cancelled,
         CallState::InDoubt => ResultStatus::InDoubt,
+        CallState::AwaitingApproval
+        | CallState::AwaitingInput
+        | CallState::Approved
+        | CallState::Ready
+        | CallState::Executing
+        | CallState::Delegated
+        | CallState::Proposed => ResultStatus::Pending,
         _ => ResultStatus::Failed,
     }
+}
+
+/// What the model is told of a call of an earlier run that has no outcome yet.
+const fn unfinished(state: CallState) -> &'static str {
+    match state {
+        CallState::AwaitingApproval => {
+            "no result yet: the call waits for a person's approval; do not repeat it"
+        }
+        CallState::AwaitingInput => {
+            "no result yet: the tool has asked a question and waits for \
+                                     the answer; do not repeat the call"
+        }
+        CallState::InDoubt => {
+            "no result: it is not known whether the call took effect; do not repeat it"
+        }
+        _ => "no result yet: the call is being worked on; do not repeat it",
+    }
+}
+
+/// The last messages of the runs of a thread, at most so many, from a user's message on.
+pub(crate) fn thread_history(parts: &[Part], most: usize) -> Result<Vec<Message>, StoreError> {
+    let mut all = Vec::new();
+    for part in parts {
+        all.extend(history(&part.messages, &part.calls)?);
+    }
+    let start = all.len().saturating_sub(most);
+    // Not in the midst of a turn: a result without its call would be refused by providers.
+    let first = all
+        .iter()
+        .skip(start)
+        .position(|message| matches!(message, Message::User(_)))
+        .map_or(all.len(), |first| start + first);
+    Ok(all.split_off(first))
 }
