@@ -95,6 +95,17 @@ async fn an_idempotent_tool_is_started_again_under_the_same_key() {
     );
     let effects = world.ledger.effects();
     assert_eq!(effects[0], effects[1]);
+    // The journal says that it was lost, and that and why it was started again.
+    let journal = desk.runtime().store().journal(&run).await.unwrap();
+    let refused: Vec<_> = journal
+        .iter()
+        .map(|entry| entry.body.as_str())
+        .filter(|body| body.contains(r#""event":"release_refused""#))
+        .collect();
+    assert_eq!(refused.len(), 2, "{refused:?}");
+    assert!(refused[0].contains(r#""state":"in_doubt""#), "{refused:?}");
+    assert!(refused[1].contains(r#""state":"ready""#), "{refused:?}");
+    assert!(refused[1].contains("idempotent"), "{refused:?}");
 }
 
 #[tokio::test]

@@ -39,6 +39,26 @@ async fn it_has_a_new_fingerprint_and_the_model_is_told_what_ran() {
 }
 
 #[tokio::test]
+async fn who_amended_it_is_still_told_after_it_was_asked_again() {
+    let world = World::new();
+    let desk = world.host_under(pays("bob", 50), POLICY).await;
+    let (run, call) = stopped(&desk).await;
+    let amendment = amend(&call, &json!({"to": "bob", "cents": 20}));
+    desk.decide(&fiona(), amendment).await.unwrap();
+    let amended = the_one(&desk, &run).await;
+    desk.decide(&frank(), approve(&amended)).await.unwrap();
+    // The policy changes before the call runs.
+    let changed = POLICY.replace("<= 100", "<= 99");
+    let desk = world.host_under(echo(), &changed).await;
+    suspended(desk.resume_and_wait(&run).await.unwrap());
+    let again = the_one(&desk, &run).await;
+    desk.decide(&frank(), approve(&again)).await.unwrap();
+    let text = finished(desk.resume_and_wait(&run).await.unwrap());
+    assert!(text.contains("`fiona` amended the arguments"), "{text}");
+    assert_eq!(world.ledger.effects(), ["pay bob 20"]);
+}
+
+#[tokio::test]
 async fn what_does_not_fit_or_is_forbidden_is_refused_and_the_call_waits_on() {
     let world = World::new();
     let desk = world.host_under(pays("bob", 50), POLICY).await;

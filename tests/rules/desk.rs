@@ -130,6 +130,42 @@ pub async fn book(
     }
 }
 
+/// Writes down what it is given; its fields have names that mean something elsewhere.
+#[tool(require_approval)]
+pub async fn note(approved: bool, resume_data: String, #[ctx] ledger: &Ledger) {
+    ledger.add(format!("note {approved} {resume_data}"));
+}
+
+/// Writes down what the application gave along.
+#[tool]
+pub async fn whoami(#[ctx] run: &RunContext, #[ctx] ledger: &Ledger) {
+    ledger.add(format!("whoami {:?}", run.request));
+}
+
+/// What `ask_weather` asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AskCity {
+    pub question: String,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct City {
+    pub city: String,
+}
+
+/// The weather of a city; asks which one.
+#[tool(suspend = AskCity, resume = City, read_only)]
+pub async fn ask_weather(#[resume] answer: Option<City>) -> Flow<String, AskCity> {
+    match answer {
+        None => Flow::Suspend(AskCity {
+            question: "Which city?".to_owned(),
+        }),
+        Some(City { city }) => Flow::Done(format!("{city}: 18")),
+    }
+}
+
 /// Ask for a number, without approval.
 #[tool(suspend = AskSeat, resume = Seat)]
 pub async fn choose(#[resume] answer: Option<Seat>) -> Flow<u32, AskSeat> {
@@ -144,7 +180,7 @@ pub async fn choose(#[resume] answer: Option<Seat>) -> Flow<u32, AskSeat> {
     name = "desk",
     model = "test/scripted",
     instructions = "You are a desk.",
-    tools = [pay, balance, send, send_once, book, choose, stoppable, counted],
+    tools = [pay, balance, send, send_once, book, choose, stoppable, counted, ask_weather, note, whoami],
 )]
 pub struct Desk;
 

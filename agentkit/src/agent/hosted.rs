@@ -1,4 +1,4 @@
-use std::{marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use super::{Agent, PendingError, PendingSet};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     call::{Principal, RunId},
     run::{
         Attached, CancelError, CancelOutcome, DecideError, Ending, FinishReason, Input, RunError,
-        Running, Runtime, StartError,
+        Running, Runtime, StartError, Worker,
     },
     store::{Page, RunFilter, RunRecord, StoreError},
 };
@@ -172,6 +172,12 @@ impl<A: Agent> Hosted<A> {
         self.runtime.cancel(by, run).await
     }
 
+    /// Continues runs that were decided about, in whichever process, and runs whose instance died;
+    /// ends calls whose time is over. Until the worker is dropped.
+    pub fn worker(&self, every: Duration) -> Worker {
+        self.runtime.worker(every)
+    }
+
     /// Records a decision of an authenticated person about one call. It does not continue the
     /// run: [`resume`](Self::resume) does, here or in another process.
     ///
@@ -190,10 +196,11 @@ impl<A: Agent> Hosted<A> {
     pub async fn pending(&self, run: &RunId) -> Result<Suspended<A>, RunError> {
         self.runtime.check_owner(run).await?;
         let calls = self.runtime.store.pending(run).await;
-        let calls = calls.map_err(|source| RunError::Store {
+        let mut calls = calls.map_err(|source| RunError::Store {
             run: run.clone(),
             source,
         })?;
+        self.runtime.describe(&mut calls);
         Ok(Suspended::new(run.clone(), calls))
     }
 
@@ -215,6 +222,10 @@ impl<A: Agent> Hosted<A> {
         let found = self.runtime.store.runs(&filter, page).await?;
         Ok(found
             .into_iter()
+            .map(|mut summary| {
+                self.runtime.describe(&mut summary.pending);
+                summary
+            })
             .map(|summary| SuspendedRun {
                 waiting: Suspended::new(summary.run.id.clone(), summary.pending),
                 record: summary.run,

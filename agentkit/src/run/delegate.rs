@@ -22,7 +22,7 @@ use crate::{
 
 impl Runtime {
     /// The runtime of the agent at the end of a path of names that starts with this agent's.
-    pub(super) fn at(self: &Arc<Self>, path: &[String]) -> Option<Arc<Self>> {
+    pub(crate) fn at(self: &Arc<Self>, path: &[String]) -> Option<Arc<Self>> {
         let (first, below) = path.split_first()?;
         if *first != self.agent {
             return None;

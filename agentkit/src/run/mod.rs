@@ -24,6 +24,7 @@ mod propose;
 mod runtime;
 mod session;
 mod stream;
+mod worker;
 
 pub use attach::Attached;
 pub(crate) use cancel::Active;
@@ -36,3 +37,4 @@ pub use input::{Input, RunOptions};
 pub use runtime::{Runtime, Settings};
 pub(crate) use session::SESSION_FACTS;
 pub use stream::{Running, Sequenced};
+pub use worker::Worker;

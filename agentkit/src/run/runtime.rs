@@ -8,7 +8,7 @@ use agentkit_policy::{PolicyEngine, PolicySet, User};
 
 use super::{cancel::Active, hooks::Hook};
 use crate::{
-    approval::{Directory, Standing},
+    approval::{Directory, PendingCall, PendingKind, Standing},
     call::{Digest, Principal, Timestamp},
     model::{ChatModel, ToolOffer},
     store::{Store, StoreError},
@@ -135,6 +135,19 @@ impl Runtime {
             Ok(Standing::Unknown) | Err(_) => BTreeSet::new(),
         };
         user(requester, roles)
+    }
+
+    /// Adds what only a process that hosts the tools knows of calls that wait.
+    pub(crate) fn describe(self: &Arc<Self>, calls: &mut [PendingCall]) {
+        for call in calls {
+            let tool = self
+                .at(&call.path)
+                .and_then(|agent| agent.tools.get(&call.tool).cloned());
+            call.answer_schema = match (call.kind, tool) {
+                (PendingKind::Question, Some(tool)) => tool.spec().resume_schema.clone(),
+                _ => None,
+            };
+        }
     }
 
     pub(crate) fn policy(&self) -> Arc<PolicySet> {

@@ -258,6 +258,9 @@ impl Store {
         let mut facts = read_facts(&transaction, call).await?;
         if let Some(change) = decide(&facts)? {
             write_change(&mut transaction, holder, &mut facts, change).await?;
+            if holder.is_none() && !facts.call.state.needs_person() {
+                transaction.wake().await?;
+            }
             transaction.commit().await?;
         }
         Ok(facts)

@@ -141,6 +141,7 @@ fn tables() -> Vec<TableCreateStatement> {
             .col(optional(short("lease_owner")))
             .col(long("lease_epoch"))
             .col(long("lease_until"))
+            .col(optional(long("wake_at")))
             .col(long("journal_sequence"))
             .col(optional(bytes("journal_head", 32)))
             .col(long("created_at"))
@@ -241,6 +242,12 @@ fn indexes() -> Vec<IndexCreateStatement> {
             &["requester_id", "id"],
         ),
         index("agentkit_runs", "agentkit_runs_by_root", &["root_id", "id"]),
+        // What a worker takes up: runs that were decided about, few at any time.
+        index(
+            "agentkit_runs",
+            "agentkit_runs_by_wake",
+            &["wake_at", "agent"],
+        ),
         // A call is handed to one run, however often its own run is taken over.
         index(
             "agentkit_runs",
@@ -258,6 +265,11 @@ fn indexes() -> Vec<IndexCreateStatement> {
             "agentkit_calls",
             "agentkit_calls_by_run",
             &["run_id", "step", "position"],
+        ),
+        index(
+            "agentkit_calls",
+            "agentkit_calls_by_expiry",
+            &["state", "expires_at"],
         ),
         index(
             "agentkit_calls",

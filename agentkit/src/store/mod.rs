@@ -13,6 +13,7 @@ mod migration;
 mod record;
 mod rows;
 mod run;
+mod sweep;
 mod threads;
 mod transaction;
 mod tree;

@@ -107,6 +107,7 @@ impl Store {
             lease_owner: Set(Some(owner.to_owned())),
             lease_epoch: Set(1),
             lease_until: Set(now.saturating_add(lease).as_micros()),
+            wake_at: Set(None),
             journal_sequence: Set(0),
             journal_head: Set(None),
             created_at: Set(now.as_micros()),
@@ -157,6 +158,7 @@ impl Store {
         transaction.changes.lease_epoch = Set(epoch);
         transaction.changes.lease_until = Set(until.as_micros());
         transaction.changes.worked_since = Set(transaction.now.as_micros());
+        transaction.changes.wake_at = Set(None);
         if !record.status.is_final() {
             record.status = RunStatus::Running;
             transaction.changes.status = Set(RunStatus::Running.as_str().to_owned());

@@ -134,6 +134,25 @@ impl RunTransaction {
         self.changes.worked_since = Set(now);
     }
 
+    /// Marks the root of the run as one that can go on, for a worker to take it up.
+    pub(super) async fn wake(&mut self) -> Result<(), StoreError> {
+        let now = Some(self.now.as_micros());
+        if self.row.parent_id.is_none() {
+            self.changes.wake_at = Set(now);
+            return Ok(());
+        }
+        runs::Entity::update_many()
+            .set(runs::ActiveModel {
+                wake_at: Set(now),
+                ..Default::default()
+            })
+            .filter(runs::Column::Id.eq(self.row.root_id.as_str()))
+            .exec(&self.tx)
+            .await
+            .map(|_| ())
+            .map_err(StoreError::while_trying("write a run"))
+    }
+
     /// Adds a message to the run.
     pub(super) async fn say(
         &mut self,

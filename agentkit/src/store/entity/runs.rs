@@ -32,6 +32,7 @@ pub struct Model {
     pub lease_owner: Option<String>,
     pub lease_epoch: i64,
     pub lease_until: i64,
+    pub wake_at: Option<i64>,
     pub journal_sequence: i64,
     pub journal_head: Option<Vec<u8>>,
     pub created_at: i64,
