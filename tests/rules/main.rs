@@ -42,6 +42,7 @@ mod any_process_can_attach_to_a_run;
 mod arguments_approve_nothing;
 mod calls_of_one_step_are_gated_independently;
 mod earlier_approvers_are_judged_by_the_directory;
+mod every_feature_and_fault_has_its_test;
 mod hooks_act_before_anyone_is_asked;
 mod nobody_is_asked_about_a_call_that_cannot_run;
 mod options_hold_across_suspensions;
