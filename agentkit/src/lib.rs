@@ -14,6 +14,12 @@ pub mod tool;
 pub use agentkit_macros::{agent, tool};
 pub use agentkit_policy as policy;
 
+/// Chapters.
+pub mod docs {
+    #[doc = include_str!("docs/agent_approval.md")]
+    pub mod agent_approval {}
+}
+
 /// What programs usually need: `use agentkit::prelude::*`.
 pub mod prelude {
     pub use crate::{

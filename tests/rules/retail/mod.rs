@@ -4,6 +4,7 @@ mod arithmetic;
 mod data;
 mod direct;
 mod money;
+mod random;
 mod replay;
 mod shared;
 mod shop;

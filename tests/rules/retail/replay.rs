@@ -18,7 +18,7 @@ use super::{
 };
 use crate::workloads::{self, Task};
 
-fn changes(tool: &str) -> bool {
+pub(super) fn changes(tool: &str) -> bool {
     WRITING.contains(&tool)
 }
 
@@ -115,7 +115,7 @@ impl Desks {
 }
 
 /// The retail tasks and the shop, unless the data are absent.
-fn data(what: &str) -> Option<(Vec<Task>, Shop)> {
+pub(super) fn data(what: &str) -> Option<(Vec<Task>, Shop)> {
     let folder = workloads::folder(what)?;
     let mut tasks = workloads::tasks(&folder, "tau-bench.jsonl");
     tasks.retain(|task| task.suite == "tau-retail");
