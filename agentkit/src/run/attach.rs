@@ -22,8 +22,9 @@ pub struct Attached {
 }
 
 impl Runtime {
-    /// Attaches to the events of a run: those after a sequence number, and what follows. A run
-    /// below another one is shown from the root.
+    /// Attaches to the events of a run: those after a sequence number, and what follows until it
+    /// is put down and nothing is decided that somebody will go on with. A run below another one
+    /// is shown from the root.
     ///
     /// # Errors
     ///
@@ -77,8 +78,12 @@ impl Attached {
 
     async fn is_down(&self) -> Result<bool, RunError> {
         let run = self.runtime.store.run(&self.run).await;
-        run.map(|run| run.status != RunStatus::Running)
-            .map_err(|source| self.failed(source))
+        run.map(|run| match run.status {
+            RunStatus::Running => false,
+            RunStatus::Suspended => !run.woken,
+            _ => true,
+        })
+        .map_err(|source| self.failed(source))
     }
 
     async fn fetch(&mut self) -> Result<(), RunError> {

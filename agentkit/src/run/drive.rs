@@ -399,6 +399,7 @@ impl Work {
     }
 
     pub(super) async fn drive(&mut self) -> Result<Ending, Failure> {
+        self.tell_ended().await?;
         self.recover().await?;
         self.void_stale().await?;
         loop {
@@ -500,7 +501,25 @@ impl Work {
 
     pub(super) async fn reload(&mut self) -> Result<(), StoreError> {
         self.calls = self.runtime.store.calls(&self.run.id).await?;
-        Ok(())
+        self.tell_ended().await
+    }
+
+    /// Tells of calls that somebody else ended, by a decision or because their time was over.
+    async fn tell_ended(&mut self) -> Result<(), StoreError> {
+        let untold: Vec<_> = self.calls.iter_mut().filter(|call| call.untold).collect();
+        if untold.is_empty() {
+            return Ok(());
+        }
+        let mut told = Vec::with_capacity(untold.len());
+        for call in untold {
+            call.untold = false;
+            told.push(call.clone());
+        }
+        for call in &told {
+            self.announce(call).await?;
+        }
+        let told: Vec<_> = told.into_iter().map(|call| call.id).collect();
+        self.runtime.store.told(&self.lease, &told).await
     }
 
     /// Puts the run down to wait for people. Nothing where a decision arrived meanwhile.

@@ -50,7 +50,7 @@ impl Work {
             .change_call(&self.run.id, Some(&self.lease), call, |facts| {
                 match facts.call.state {
                     CallState::Ready | CallState::Approved => self
-                        .release(facts, &standings, demand_for(facts, &demand))
+                        .release(facts, &standings, demand_for(facts, demand.as_ref()))
                         .map(Some),
                     _ => Ok::<_, StoreError>(None),
                 }
@@ -602,7 +602,7 @@ impl Runtime {
 
 /// What the run demands, if it was asked about the very arguments that stand in the database;
 /// what it was not asked about means approval.
-fn demand_for(facts: &Facts, asked: &Option<(Canonical, RunDemand)>) -> RunDemand {
+fn demand_for(facts: &Facts, asked: Option<&(Canonical, RunDemand)>) -> RunDemand {
     match asked {
         Some((arguments, demand)) if facts.call.arguments.as_ref() == Some(arguments) => *demand,
         _ => RunDemand::Unavailable,

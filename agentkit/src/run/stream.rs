@@ -217,7 +217,9 @@ impl Listener {
             // The root's listener writes for all.
             let down = store.put_down(lease, end, events, &[]).await?;
             if down {
-                last.into_iter().for_each(|event| self.send(event));
+                for event in last {
+                    self.send(event);
+                }
             }
             return Ok(down);
         }

@@ -209,6 +209,7 @@ impl Store {
                 answer: Set(None),
                 outcome: Set(call.outcome),
                 epoch: Set(None),
+                untold: Set(false),
                 created_at: Set(now.as_micros()),
                 updated_at: Set(now.as_micros()),
             };
@@ -228,6 +229,22 @@ impl Store {
         }
         transaction.commit().await?;
         Ok(records)
+    }
+
+    /// Notes, as the holder of the lease, that listeners were told of the ends of calls.
+    pub(crate) async fn told(&self, lease: &Lease, calls: &[CallId]) -> Result<(), StoreError> {
+        let transaction = RunTransaction::begin_held(self, lease).await?;
+        calls::Entity::update_many()
+            .set(calls::ActiveModel {
+                untold: Set(false),
+                ..Default::default()
+            })
+            .filter(calls::Column::RunId.eq(lease.run.as_str()))
+            .filter(calls::Column::Id.is_in(calls.iter().map(CallId::as_str)))
+            .exec(&transaction.tx)
+            .await
+            .map_err(StoreError::while_trying("change calls"))?;
+        transaction.commit().await
     }
 
     /// All decisions about one call, of earlier occasions too.
@@ -307,6 +324,7 @@ async fn write_change(
     let mut row = calls::ActiveModel {
         state: Set(state.as_str().to_owned()),
         version: Set(call.version.saturating_add(1)),
+        untold: Set(holder.is_none() && state.is_final()),
         updated_at: Set(now.as_micros()),
         ..Default::default()
     };

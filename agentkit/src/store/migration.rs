@@ -111,6 +111,13 @@ impl MigrationTrait for First {
 }
 
 fn tables() -> Vec<TableCreateStatement> {
+    let mut tables = work();
+    tables.extend(record());
+    tables
+}
+
+/// What runs consist of.
+fn work() -> Vec<TableCreateStatement> {
     vec![
         table("agentkit_runs")
             .col(short("id").primary_key())
@@ -179,9 +186,16 @@ fn tables() -> Vec<TableCreateStatement> {
             .col(optional(text("answer")))
             .col(optional(text("outcome")))
             .col(optional(long("epoch")))
+            .col(ColumnDef::new(Alias::new("untold")).boolean().not_null())
             .col(long("created_at"))
             .col(long("updated_at"))
             .to_owned(),
+    ]
+}
+
+/// What was decided, said and shown.
+fn record() -> Vec<TableCreateStatement> {
+    vec![
         table("agentkit_decisions")
             .col(short("call_id"))
             .col(bytes("nonce", 16))

@@ -94,6 +94,8 @@ pub struct RunRecord {
     pub status: RunStatus,
     /// Why it is over, where it is.
     pub ending: Option<String>,
+    /// Whether it was decided about since it was put down, and nobody has gone on with it yet.
+    pub woken: bool,
     /// Since when it is to be cancelled.
     pub cancelled: Option<Timestamp>,
     /// The thread that it belongs to.
@@ -265,4 +267,7 @@ pub struct CallRecord {
     pub outcome: Option<String>,
     /// The lease epoch under which it was started last.
     pub epoch: Option<i64>,
+    /// Whether it was ended by somebody who does not work on the run, and the run's listeners
+    /// were not told yet.
+    pub untold: bool,
 }

@@ -80,6 +80,7 @@ pub(super) fn run(row: &runs::Model) -> Result<RunRecord, StoreError> {
             .parse()
             .map_err(|error| corrupt("status")(&error))?,
         ending: row.ending.clone(),
+        woken: row.wake_at.is_some(),
         cancelled: row.cancelled_at.map(Timestamp::from_micros),
         thread: row.thread_id.clone(),
         thread_position: row.thread_position,
@@ -155,6 +156,7 @@ pub(super) fn call(row: &calls::Model) -> Result<CallRecord, StoreError> {
         answer: canonical("answer", id, row.answer.as_ref())?,
         outcome: row.outcome.clone(),
         epoch: row.epoch,
+        untold: row.untold,
     })
 }
 

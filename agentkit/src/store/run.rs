@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use sea_orm::{
     ActiveModelTrait as _, ColumnTrait as _, EntityTrait as _, QueryFilter as _, QueryOrder as _,
-    Set, sea_query::Query,
+    Set,
+    sea_query::{Query, SimpleExpr},
 };
 
 use super::{
@@ -197,8 +198,14 @@ impl Store {
         shown: &[StoredEvent],
     ) -> Result<bool, StoreError> {
         let mut transaction = RunTransaction::begin_held(self, lease).await?;
-        if matches!(end, RunEnd::Suspended) && can_run(&transaction).await? {
-            return Ok(false);
+        if matches!(end, RunEnd::Suspended) {
+            if can_run(&transaction).await? {
+                return Ok(false);
+            }
+            // What was decided meanwhile has been seen, unless its end has not been told.
+            if transaction.row.wake_at.is_some() && !has_untold(&transaction).await? {
+                transaction.changes.wake_at = Set(None);
+            }
         }
         let status = match end {
             RunEnd::Finished {
@@ -347,6 +354,15 @@ impl Store {
 
 async fn can_run(transaction: &RunTransaction) -> Result<bool, StoreError> {
     let states = [CallState::Ready.as_str(), CallState::Approved.as_str()];
+    any_call(transaction, calls::Column::State.is_in(states)).await
+}
+
+/// Whether a call was ended by somebody who does not work on the run, and that was not seen yet.
+async fn has_untold(transaction: &RunTransaction) -> Result<bool, StoreError> {
+    any_call(transaction, calls::Column::Untold.eq(true)).await
+}
+
+async fn any_call(transaction: &RunTransaction, such: SimpleExpr) -> Result<bool, StoreError> {
     // The root of a delegation answers for the runs below it.
     let row = &transaction.row;
     let runs = Query::select()
@@ -361,7 +377,7 @@ async fn can_run(transaction: &RunTransaction) -> Result<bool, StoreError> {
     };
     calls::Entity::find()
         .filter(of)
-        .filter(calls::Column::State.is_in(states))
+        .filter(such)
         .one(&transaction.tx)
         .await
         .map(|found| found.is_some())

@@ -27,6 +27,7 @@ pub struct Model {
     pub answer: Option<String>,
     pub outcome: Option<String>,
     pub epoch: Option<i64>,
+    pub untold: bool,
     pub created_at: i64,
     pub updated_at: i64,
 }
