@@ -239,7 +239,7 @@ impl World {
             .model(model)
             .ctx(self.ledger.clone())
             .ctx(self.hold.clone())
-            .lease(Duration::from_secs(2))
+            .lease(Duration::from_secs(10))
     }
 
     /// One more instance on this database, without a policy.

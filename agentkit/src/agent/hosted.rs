@@ -188,6 +188,20 @@ impl<A: Agent> Hosted<A> {
         self.runtime.decide(by, decision).await
     }
 
+    /// Records several decisions of one person, in order, and gives what became of each: one that
+    /// is refused does not keep the others from being recorded.
+    pub async fn decide_all(
+        &self,
+        by: &Principal,
+        decisions: impl IntoIterator<Item = Decision>,
+    ) -> Vec<Result<Decided, DecideError>> {
+        let mut decided = Vec::new();
+        for decision in decisions {
+            decided.push(self.decide(by, decision).await);
+        }
+        decided
+    }
+
     /// What waits in a run, with typed arguments.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tokio::task::AbortHandle;
+use tracing::Instrument as _;
 
 use super::{
     Ending, FinishReason, Runtime,
@@ -11,6 +12,7 @@ use super::{
     drive::{Failure, Held, Work},
     execute::Ran,
     lease::Heartbeat,
+    trace,
 };
 use crate::{
     call::{CallEvent, CallState, Canonical, RunId, RunSecret},
@@ -49,13 +51,18 @@ impl Work {
             };
             let ending = match self.open_child(agent, call).await? {
                 Opened::Over(ending) => ending,
-                Opened::Work(mut work, _heartbeat) => match work.drive().await {
-                    Ok(ending) => ending,
-                    Err(failure) => {
-                        work.interrupt(&failure).await;
-                        return Err(failure);
+                Opened::Work(mut work, _heartbeat) => {
+                    let span = trace::invoke_agent(&work.runtime, &work.run, work.lease.epoch);
+                    let result = work.drive().instrument(span.clone()).await;
+                    trace::put_down(&span, &result);
+                    match result {
+                        Ok(ending) => ending,
+                        Err(failure) => {
+                            work.interrupt(&failure).await;
+                            return Err(failure);
+                        }
                     }
-                },
+                }
             };
             self.conclude(call, ending).await
         })

@@ -26,22 +26,23 @@ impl Heartbeat {
             let mut renewed = tokio::time::Instant::now();
             loop {
                 tokio::time::sleep(LOOK.min(every / 3)).await;
+                if renewed.elapsed() >= every / 4 {
+                    match store.renew(&lease, every).await {
+                        Ok(()) => renewed = tokio::time::Instant::now(),
+                        Err(StoreError::LeaseLost { .. }) => {
+                            cancellation.cancel();
+                            return;
+                        }
+                        // Tried again at the next beat; the lease has not ended yet.
+                        Err(error) => {
+                            tracing::warn!(run = %lease.run, %error, "renewing the lease");
+                        }
+                    }
+                }
                 match store.is_cancelled(&lease.run).await {
                     Ok(true) => cancellation.cancel(),
                     Ok(false) => {}
                     Err(error) => tracing::warn!(run = %lease.run, %error, "reading a run"),
-                }
-                if renewed.elapsed() < every / 4 {
-                    continue;
-                }
-                match store.renew(&lease, every).await {
-                    Ok(()) => renewed = tokio::time::Instant::now(),
-                    Err(StoreError::LeaseLost { .. }) => {
-                        cancellation.cancel();
-                        return;
-                    }
-                    // Tried again at the next beat; the lease has not ended yet.
-                    Err(error) => tracing::warn!(run = %lease.run, %error, "renewing the lease"),
                 }
             }
         };

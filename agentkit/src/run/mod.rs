@@ -21,9 +21,12 @@ mod hooks;
 mod input;
 mod lease;
 mod propose;
+mod recover;
 mod runtime;
 mod session;
+mod start;
 mod stream;
+mod trace;
 mod worker;
 
 pub use attach::Attached;
