@@ -415,3 +415,69 @@ fn datetime(millis: i64) -> Result<RestrictedExpression, Fault> {
             format!("the time `{millis}` (milliseconds) lies outside of the years 0 to 9999")
         })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        reason = "tests may"
+    )]
+
+    use super::*;
+    use crate::declaration::{PolicySource, ToolDeclaration};
+    use crate::engine::PolicyEngine;
+
+    /// The only guard between a person of whom nothing is known and a forbid on their role.
+    #[test]
+    fn a_question_that_names_someone_who_is_not_among_the_entities_is_refused() {
+        let text = "@id(\"all\") permit (principal, action == Action::\"approve t\", resource);
+            @id(\"some\") permit (principal, action == Action::\"t with approval\", resource);
+            @id(\"never\") forbid (principal in Role::\"blocked\", action == Action::\"approve t\", resource);";
+        let tool = ToolDeclaration::new("t", serde_json::json!({"type": "object"}));
+        let engine = PolicyEngine::load(vec![tool], &[PolicySource::new("p.cedar", text)]).unwrap();
+        let set = engine.current();
+        let slice = set.slices.get("t").unwrap();
+        let (user, arguments) = (User::new("u"), serde_json::json!({}));
+        let call = Call {
+            tool: "t",
+            arguments: &arguments,
+            user: &user,
+            agent: "a",
+            run: "r",
+            step: 0,
+            now: 0,
+            facts: Facts::default(),
+        };
+        // Whoever they are, they are in the role `blocked`; and nobody put them among the entities.
+        let absent = uid("User", "x").unwrap();
+        let votes = |approvers| Votes {
+            approvers,
+            requested_at: 0,
+        };
+        let prepared = set.prepare(slice, &call, &[]).unwrap();
+        let of_all = [absent.clone()];
+        for answer in [
+            prepared.approve(&absent, votes(&[])),
+            prepared.approved(votes(&of_all)),
+        ] {
+            assert!(answer.forbidden && !answer.permitted, "{answer:?}");
+            assert!(answer.errors[0].message.contains("not among the entities"));
+        }
+        // Without the guard Cedar permits, and reports nothing.
+        let mut known = set.prepare(slice, &call, &[]).unwrap();
+        known
+            .people
+            .add_nobodies(&[Entity::with_uid(absent.clone())])
+            .unwrap();
+        let question = Question::Approve;
+        let action = &slice.asked(question).action;
+        let request = known
+            .request(question, action, &absent, Some(votes(&[])))
+            .unwrap();
+        let policies = &slice.asked(question).policies;
+        let plain = answer(question, policies, &request, prepared.people.entities());
+        assert!(plain.permitted && plain.errors.is_empty(), "{plain:?}");
+    }
+}

@@ -78,6 +78,10 @@ impl PolicyEngine {
         self.current.load_full()
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     fn holding(tools: Vec<ToolDeclaration>, settings: Settings, set: PolicySet) -> Self {
         Self {
             tools,

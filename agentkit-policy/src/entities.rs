@@ -3,7 +3,8 @@
 //! Everything that can be named must be there: Cedar reads an entity that is missing as one without
 //! attributes and parents, and a forbid on its group would not match.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use cedar_policy::{Entities, Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpression};
 
@@ -27,10 +28,32 @@ pub(crate) fn uid(kind: &str, id: &str) -> Result<EntityUid, Fault> {
         return Err(format!("the id of the {} is empty", shown()));
     }
     string_fits(id).map_err(|message| format!("id of the {}: {message}", shown()))?;
-    let kind: EntityTypeName = kind
+    let kind = type_name(kind)?;
+    Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(id)))
+}
+
+thread_local! {
+    /// Parsing a name takes as long as evaluating a policy.
+    static TYPE_NAMES: RefCell<HashMap<String, EntityTypeName>> = RefCell::new(HashMap::new());
+}
+
+/// The type of entities with this name.
+pub(crate) fn type_name(name: &str) -> Result<EntityTypeName, Fault> {
+    /// More types than any set of tools has; a host that loads set after set must not fill memory.
+    const MOST: usize = 4_096;
+    if let Some(known) = TYPE_NAMES.with_borrow(|names| names.get(name).cloned()) {
+        return Ok(known);
+    }
+    let parsed: EntityTypeName = name
         .parse()
         .map_err(|error: cedar_policy::ParseErrors| error.to_string())?;
-    Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(id)))
+    TYPE_NAMES.with_borrow_mut(|names| {
+        if names.len() >= MOST {
+            names.clear();
+        }
+        names.insert(name.to_owned(), parsed.clone());
+    });
+    Ok(parsed)
 }
 
 /// What the application's provider said, checked against what it declared.
@@ -216,16 +239,6 @@ impl Gathering<'_> {
                 .filter(|name| name.kind == "Role")
                 .map(|name| name.id.clone())
                 .collect(),
-            None if self
-                .known
-                .extension
-                .is_some_and(|of| !of.user.attributes.is_empty()) =>
-            {
-                return Err(format!(
-                    "entity provider: it says nothing of the user `{}`",
-                    user.id
-                ));
-            }
             None => user.roles.iter().cloned().collect(),
         };
         self.entity("User", &user.id, attributes, said, roles)
@@ -245,8 +258,14 @@ impl Gathering<'_> {
             parents.push(uid("Role", role)?);
         }
         self.roles.extend(roles);
-        if let (Some(said), Some(declared)) = (said, self.known.declared(kind)) {
-            let shown = format!("{kind}::\"{id}\"");
+        let declared = self.known.declared(kind);
+        let shown = || format!("{kind}::\"{id}\"");
+        if said.is_none() && declared.is_some_and(|declared| *declared != EntityType::default()) {
+            // Without groups and attributes, forbids on them would not match.
+            return Err(format!("entity provider: it says nothing of `{}`", shown()));
+        }
+        if let (Some(said), Some(declared)) = (said, declared) {
+            let shown = shown();
             attributes.extend(fields(&shown, &declared.attributes, &said.attributes)?);
             for parent in said.member_of.iter().filter(|parent| parent.kind != "Role") {
                 if !declared.member_of.contains(&parent.kind) {
@@ -262,8 +281,12 @@ impl Gathering<'_> {
         if !self.present.insert((kind.to_owned(), id.to_owned())) {
             return Err(format!("the entity `{kind}::\"{id}\"` is there twice"));
         }
-        let entity = Entity::new_with_tags(own, attributes, parents, [])
-            .map_err(|error| error.to_string())?;
+        let entity = if attributes.is_empty() {
+            Entity::new_no_attrs(own, parents.into_iter().collect())
+        } else {
+            Entity::new_with_tags(own, attributes, parents, [])
+                .map_err(|error| error.to_string())?
+        };
         self.entities.push(entity);
         Ok(())
     }

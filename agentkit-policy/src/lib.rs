@@ -131,8 +131,11 @@
 //! [`PolicySet::digest`] names the set, [`PolicySet::slice_digest`] all that can influence the
 //! decisions about one tool; layout, comments, annotations and policies in `@mode("log_only")` do
 //! not change the latter, so that they void no approval.
-//! [`PolicyEngine::reload`] swaps sets in one step, or keeps the old one and says why.
+//! [`PolicyEngine::reload`] swaps sets in one step, or keeps the old one and says why;
+//! [`PolicyEngine::reload_files`] reads them from files, and with the feature `watch` the function
+//! `watch` does so whenever a file changes.
 
+mod answering;
 mod ask;
 mod attribute;
 mod call;
@@ -165,6 +168,7 @@ pub mod testing;
 mod tool;
 mod tool_file;
 mod validate;
+mod watch;
 
 pub use attribute::{AttributeType, AttributeValue};
 pub use call::{Approvals, Call, Facts, User};
@@ -185,3 +189,6 @@ pub use provider::{
 };
 pub use session::{ReadFact, SessionFacts};
 pub use set::PolicySet;
+pub use watch::{FileError, PolicyFiles};
+#[cfg(feature = "watch")]
+pub use watch::{Watch, WatchError, watch};

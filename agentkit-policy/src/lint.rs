@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cedar_policy::pst::{BinaryOp, Clause, Expr, UnaryOp};
 
+use crate::answering::Answering;
 use crate::decision::Question;
 use crate::explain::conjuncts;
 use crate::load_error::Finding;
@@ -12,10 +13,14 @@ use crate::shape::Shape;
 use crate::tool::Tool;
 
 /// All warnings about a set.
-pub(crate) fn warnings(tools: &[Tool], policies: &[LoadedPolicy]) -> Vec<Finding> {
+pub(crate) fn warnings(
+    tools: &[Tool],
+    policies: &[LoadedPolicy],
+    answering: &Answering<'_>,
+) -> Vec<Finding> {
     let mut warnings = Vec::new();
     for tool in tools {
-        approvable(tool, policies, &mut warnings);
+        approvable(tool, answering, &mut warnings);
         float_money(tool, &tool.input, &mut Vec::new(), &mut warnings);
     }
     for policy in policies {
@@ -133,15 +138,12 @@ fn float_money(tool: &Tool, shape: &Shape, path: &mut Vec<String>, warnings: &mu
 }
 
 /// A tool whose calls can be made to wait although nobody can end the wait.
-fn approvable(tool: &Tool, policies: &[LoadedPolicy], warnings: &mut Vec<Finding>) {
+fn approvable(tool: &Tool, answering: &Answering<'_>, warnings: &mut Vec<Finding>) {
     let permits = |question: Question| {
-        let action = question.action(tool.name());
-        let ancestors = tool.ancestors(question);
-        policies.iter().any(|policy| {
-            !policy.log_only
-                && matches!(policy.scope, Scope::Permit { .. })
-                && policy.answers(question, &action, &ancestors)
-        })
+        let policies = answering.of(tool, question);
+        policies
+            .iter()
+            .any(|policy| !policy.log_only && !policy.is_forbid())
     };
     if permits(Question::Approve) {
         return;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::answering::Answering;
 use crate::declaration::{PolicySource, Settings, ToolDeclaration};
 use crate::load_error::{Finding, LoadError};
 use crate::policy::{LoadedPolicy, parse};
@@ -150,14 +151,15 @@ fn load_on_stack(
         let session = session.as_deref();
         tool.declare([session; 3], &settings.extension, &mut schema_text);
     }
-    let mut warnings = crate::lint::warnings(&tools, &policies);
+    let answering = Answering::new(&policies);
+    let mut warnings = crate::lint::warnings(&tools, &policies, &answering);
     let mut remarks = Remarks {
         findings,
         ..Remarks::default()
     };
     let cutting = Cutting {
         preamble,
-        policies: &policies,
+        answering: &answering,
         statements: places,
         vocabulary: &vocabulary,
         settings,

@@ -389,6 +389,11 @@ impl Provided {
         self.facts.insert(name.into(), value.into());
         self
     }
+
+    pub(crate) fn knows_user(&self, id: &str) -> bool {
+        let is_user = |entity: &ProvidedEntity| entity.name.kind == "User" && entity.name.id == id;
+        self.entities.iter().any(is_user)
+    }
 }
 
 /// On which occasion a provider is asked.
@@ -421,6 +426,10 @@ pub type ProviderError = Box<dyn std::error::Error + Send + Sync>;
 pub type Providing<'a> = Pin<Box<dyn Future<Output = Result<Provided, ProviderError>> + Send + 'a>>;
 
 /// The application's knowledge of people, groups and resources.
+///
+/// Where its extension says anything about `User` or `Agent`, it must provide the entities of the
+/// agent and of everyone who takes part in a call: without them the call is denied, and the votes of
+/// approvers whom it does not know count for nothing.
 ///
 /// ```
 /// use agentkit_policy::{About, AttributeType, EntityProvider, EntityType, Extension, Field};

@@ -15,6 +15,7 @@ use crate::decision::{
 use crate::declaration::Settings;
 use crate::entities::user_uid;
 use crate::load_error::Finding;
+use crate::provider::EntityType;
 use crate::slice::Slice;
 
 /// A loaded, validated and sliced set of policies; immutable.
@@ -94,7 +95,8 @@ impl PolicySet {
             Err(error) => return not_released(error),
         };
         on_stack(slice, || {
-            let people: Vec<&User> = distinct(&approvals.approvers);
+            let mut people: Vec<&User> = distinct(&approvals.approvers);
+            people.retain(|person| !self.is_unknown(call, person));
             let prepared = match self.prepare(slice, call, &people) {
                 Ok(prepared) => prepared,
                 Err(error) => return not_released(error),
@@ -116,7 +118,7 @@ impl PolicySet {
             }
             if let Some(why) = self
                 .untimely(call, so_far)
-                .or_else(|| unfit(call, approver))
+                .or_else(|| self.unfit(call, approver))
             {
                 return refusal(&why);
             }
@@ -373,7 +375,7 @@ impl PolicySet {
                 continue;
             }
             seen.push(&approver.id);
-            if let Some(why) = untimely.clone().or_else(|| unfit(call, approver)) {
+            if let Some(why) = untimely.clone().or_else(|| self.unfit(call, approver)) {
                 refuse(why, Vec::new());
                 continue;
             }
@@ -400,6 +402,30 @@ impl PolicySet {
             note(&mut release.errors, answer.errors);
         }
         counted
+    }
+
+    /// Whether the application's provider was asked about a person and does not know them.
+    fn is_unknown(&self, call: &Call<'_>, person: &User) -> bool {
+        let relied_on = self.settings.extension.user != EntityType::default();
+        let answered = call
+            .facts
+            .provided
+            .filter(|provided| provided.fault.is_none());
+        relied_on && answered.is_some_and(|provided| !provided.knows_user(&person.id))
+    }
+
+    /// Why this person can never approve the call.
+    fn unfit(&self, call: &Call<'_>, approver: &User) -> Option<String> {
+        let why = if approver.id.is_empty() {
+            "the approver is not known, authenticate first"
+        } else if approver.id == call.agent {
+            "an agent cannot approve"
+        } else if self.is_unknown(call, approver) {
+            "the entity provider does not know this person"
+        } else {
+            return None;
+        };
+        Some(why.to_owned())
     }
 
     /// Why no vote on this request counts now, if none does.
@@ -439,17 +465,6 @@ fn distinct(people: &[User]) -> Vec<&User> {
         }
     }
     distinct
-}
-
-/// Why this person can never approve the call.
-fn unfit(call: &Call<'_>, approver: &User) -> Option<String> {
-    if approver.id.is_empty() {
-        Some("the approver is not known, authenticate first".to_owned())
-    } else if approver.id == call.agent {
-        Some("an agent cannot approve".to_owned())
-    } else {
-        None
-    }
 }
 
 /// People who do not exist, one for each approval that a policy may ask for; no real id holds a

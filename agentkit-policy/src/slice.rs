@@ -9,6 +9,7 @@ use cedar_policy::pst::ActionConstraint;
 use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, Schema};
 use sha2::{Digest as _, Sha256};
 
+use crate::answering::Answering;
 use crate::decision::Question;
 use crate::declaration::Settings;
 use crate::fact::FactDeclaration;
@@ -77,7 +78,7 @@ impl Slice {
 pub(crate) struct Cutting<'a> {
     /// The entity types and groups that every tool's schema begins with.
     pub(crate) preamble: String,
-    pub(crate) policies: &'a [LoadedPolicy],
+    pub(crate) answering: &'a Answering<'a>,
     pub(crate) statements: HashMap<&'a str, &'a Statement<'a>>,
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) settings: &'a Settings,
@@ -94,19 +95,26 @@ pub(crate) struct Remarks {
     pub(crate) warnings: Vec<Finding>,
 }
 
+/// The policies that answer the questions about a tool.
+type Own<'a> = [Vec<&'a LoadedPolicy>; 3];
 /// The facts that a tool's policies read, by question.
 type Reads = [Vec<SessionField>; 3];
 
-impl<'a> Cutting<'a> {
+impl Cutting<'_> {
     /// Cuts the slice of one tool and validates it; every finding is pushed.
     pub(crate) fn cut(&self, tool: Tool, remarks: &mut Remarks) -> Option<Slice> {
         let before = remarks.findings.len();
-        let members = self.members(&tool);
+        let own = Question::ALL.map(|question| self.answering.of(&tool, question));
+        let members = members(&own);
         for policy in &members {
             unreadable_facts(policy, &tool, self, &mut remarks.findings);
         }
-        let reads = self.reads(&tool, false);
-        let shadow_reads = self.reads(&tool, true);
+        let reads = self.reads(&tool, &own, false);
+        let shadow_reads = if members.iter().any(|policy| policy.log_only) {
+            self.reads(&tool, &own, true)
+        } else {
+            reads.clone()
+        };
         let declared = self.declare(&tool, &reads);
         let schemas = schema(&declared, &tool, &members, self.vocabulary).and_then(|own| {
             if reads == shadow_reads {
@@ -144,7 +152,7 @@ impl<'a> Cutting<'a> {
             .max()
             .unwrap_or(0);
         let made = actions(&tool)
-            .and_then(|actions| Ok((actions, self.asked(&tool, reads, shadow_reads)?)));
+            .and_then(|actions| Ok((actions, asked(&tool, &own, reads, shadow_reads)?)));
         let (actions, asked) = match made {
             Ok(made) => made,
             Err(message) => {
@@ -166,41 +174,20 @@ impl<'a> Cutting<'a> {
         })
     }
 
-    /// The policies that answer a question about a tool.
-    fn of_question<'t>(
-        &self,
-        tool: &'t Tool,
-        question: Question,
-    ) -> impl Iterator<Item = &'a LoadedPolicy> + use<'a, 't> {
-        let action = question.action(tool.name());
-        let ancestors = tool.ancestors(question);
-        self.policies
-            .iter()
-            .filter(move |policy| policy.answers(question, &action, &ancestors))
-    }
-
-    /// The policies that answer any question about a tool, sorted by id.
-    fn members(&self, tool: &Tool) -> Vec<&'a LoadedPolicy> {
-        let mut members: Vec<&LoadedPolicy> = Question::ALL
-            .into_iter()
-            .flat_map(|question| self.of_question(tool, question))
-            .collect();
-        members.sort_by(|a, b| a.id().cmp(b.id()));
-        members.dedup_by(|a, b| a.id() == b.id());
-        members
-    }
-
-    fn reads(&self, tool: &Tool, log_only: bool) -> Reads {
+    /// The facts that the policies of each question read.
+    fn reads(&self, tool: &Tool, own: &Own<'_>, log_only: bool) -> Reads {
         let fields = session::fields(tool, self.settings);
-        Question::ALL.map(|question| {
+        let [unattended, _, _] = own;
+        let mut questions = Question::ALL.into_iter();
+        own.each_ref().map(|policies| {
             // `T with approval` is a member of `T`, so `action in [T]` is validated for both.
-            let also = (question == Question::Approved).then(|| {
-                self.of_question(tool, Question::Unattended)
-                    .filter(|policy| matches!(policy.body.action, ActionConstraint::In(_)))
+            let of_approved = questions.next() == Some(Question::Approved);
+            let also = unattended.iter().filter(|policy| {
+                of_approved && matches!(policy.body.action, ActionConstraint::In(_))
             });
-            let mentions = self
-                .of_question(tool, question)
-                .chain(also.into_iter().flatten())
+            let mentions = policies
+                .iter()
+                .chain(also)
                 .filter(|policy| log_only || !policy.log_only)
                 .map(|policy| policy.mentions.clone())
                 .fold(Mentions::default(), Mentions::and);
@@ -217,34 +204,44 @@ impl<'a> Cutting<'a> {
         tool.declare(types, &self.settings.extension, &mut text);
         text
     }
+}
 
-    fn asked(&self, tool: &Tool, reads: Reads, shadow_reads: Reads) -> Result<[Asked; 3], String> {
-        let ask = |question: Question, session, shadow_session| -> Result<Asked, String> {
-            let of = |log_only: bool| {
-                let policies = self
-                    .of_question(tool, question)
-                    .filter(|policy| log_only || !policy.log_only);
-                Policies::new(policies.map(|policy| &policy.policy))
-            };
-            let shadows = self
-                .of_question(tool, question)
-                .any(|policy| policy.log_only);
-            Ok(Asked {
-                action: action_uid(&question.action(tool.name()))?,
-                policies: of(false)?,
-                with_shadow: if shadows { Some(of(true)?) } else { None },
-                session,
-                shadow_session,
-            })
+fn asked(
+    tool: &Tool,
+    own: &Own<'_>,
+    reads: Reads,
+    shadow_reads: Reads,
+) -> Result<[Asked; 3], String> {
+    let ask = |question: Question, own: &[&LoadedPolicy], session, shadow_session| {
+        let of = |log_only: bool| {
+            let policies = own.iter().filter(|policy| log_only || !policy.log_only);
+            Policies::new(policies.map(|policy| &policy.policy))
         };
-        let [unattended, approved, approve] = Question::ALL;
-        let ([s1, s2, s3], [w1, w2, w3]) = (reads, shadow_reads);
-        Ok([
-            ask(unattended, s1, w1)?,
-            ask(approved, s2, w2)?,
-            ask(approve, s3, w3)?,
-        ])
-    }
+        let shadows = own.iter().any(|policy| policy.log_only);
+        Ok::<_, String>(Asked {
+            action: action_uid(&question.action(tool.name()))?,
+            policies: of(false)?,
+            with_shadow: if shadows { Some(of(true)?) } else { None },
+            session,
+            shadow_session,
+        })
+    };
+    let [unattended, approved, approve] = Question::ALL;
+    let [own1, own2, own3] = own;
+    let ([s1, s2, s3], [w1, w2, w3]) = (reads, shadow_reads);
+    Ok([
+        ask(unattended, own1, s1, w1)?,
+        ask(approved, own2, s2, w2)?,
+        ask(approve, own3, s3, w3)?,
+    ])
+}
+
+/// The policies that answer any question, sorted by id.
+fn members<'a>(own: &Own<'a>) -> Vec<&'a LoadedPolicy> {
+    let mut members: Vec<&LoadedPolicy> = own.iter().flatten().copied().collect();
+    members.sort_by(|a, b| a.id().cmp(b.id()));
+    members.dedup_by(|a, b| a.id() == b.id());
+    members
 }
 
 /// SHA-256 over policies (sorted by id), schema, mapping version and what else decides.

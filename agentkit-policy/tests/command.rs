@@ -14,7 +14,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-const DESK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/refund_desk");
+const DESK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/refund_policies");
 
 fn policy(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_agentkit-policy"))

@@ -166,6 +166,57 @@ fn approvers_are_asked_about_at_the_vote_and_again_at_release() {
 }
 
 #[test]
+fn who_is_not_known_any_more_does_not_count() {
+    let engine = engine();
+    let set = engine.current();
+    let (user, arguments) = (User::new("ann"), json!({"cents": 6000}));
+    let (gone, stays) = (User::new("gone"), User::new("bob"));
+    let provided = ann().entity(ProvidedEntity::new("User", "bob").member_of("Group", "staff"));
+    let call = call(&arguments, &user, Some(&provided));
+    let asked = Approvals::requested_at(0);
+    let permission = set.may_approve(&call, &gone, &asked);
+    assert!(
+        !permission.permitted && permission.why.contains("does not know"),
+        "{permission:?}"
+    );
+    let release = set.release(&call, &asked.clone().approved_by(gone.clone()));
+    assert_eq!(release.verdict, Verdict::Wait { quorum: 1 });
+    assert!(
+        release.refused[0].why.contains("does not know"),
+        "{release:?}"
+    );
+    let both = asked.approved_by(gone).approved_by(stays);
+    let release = set.release(&call, &both);
+    assert_eq!(
+        (release.verdict, release.counted),
+        (Verdict::Run, vec!["bob".to_owned()])
+    );
+    for missing in [without_requester(), without_agent()] {
+        let decision = decide(1, &user, Some(&missing));
+        assert_eq!(decision.outcome, Outcome::Deny);
+        assert!(
+            decision.errors[0].message.contains("says nothing of"),
+            "{decision:?}"
+        );
+    }
+}
+
+fn without_requester() -> Provided {
+    provided()
+}
+
+fn without_agent() -> Provided {
+    Provided::new()
+        .entity(ProvidedEntity::new("User", "ann"))
+        .entity(
+            ProvidedEntity::new("Order", "o-1")
+                .attribute("owner", EntityName::new("User", "ann"))
+                .attribute("total_cents", 5000),
+        )
+        .fact("order", EntityName::new("Order", "o-1"))
+}
+
+#[test]
 fn a_provider_that_fails_or_was_not_asked_denies() {
     let user = User::new("ann");
     for provided in [None, Some(Provided::failed("the directory is down"))] {

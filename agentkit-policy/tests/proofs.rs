@@ -175,7 +175,7 @@ fn a_condition_that_does_not_fit_the_schema_is_invalid_with_and_without_a_solver
 fn the_eleven_invariants_of_the_refund_desk_hold() {
     let file = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/examples/refund_desk/refund_desk.yaml"
+        "/examples/refund_policies/refund_desk.yaml"
     );
     let suite = Suite::read(Path::new(file)).unwrap();
     let report = suite.run(&Options::default().prove()).unwrap();

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
-use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpression};
+use cedar_policy::{Entity, EntityId, EntityUid, RestrictedExpression};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
+
+use crate::entities::type_name;
 
 use super::scalar::{expected, string_fits};
 use super::{EnumShape, Field, MapShape, RecordShape, Shape, Tag, TaggedShape};
@@ -161,9 +163,7 @@ impl Mapper {
     }
 
     fn entity_id(&self, entity: &str, id: &str) -> Result<EntityUid, MapError> {
-        let name: EntityTypeName = entity
-            .parse()
-            .map_err(|_| self.fail(format!("`{entity}` is not the name of an entity type")))?;
+        let name = type_name(entity).map_err(|why| self.fail(why))?;
         Ok(EntityUid::from_type_name_and_id(name, EntityId::new(id)))
     }
 

@@ -1,5 +1,9 @@
 //! Schemas and values drawn from a string of bytes, so that proptest can shrink them.
 
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+pub(crate) mod properties;
+
 use serde_json::{Map, Value, json};
 
 /// A source of choices: the bytes in order, then a fixed sequence made from them.
