@@ -1,4 +1,4 @@
-//! The attributes of `agentkit`: `#[tool]` and `#[agent]`, and the list `tools![]`.
+//! The attributes of `agentkit`: `#[tool]`, `#[tools]` and `#[agent]`, and the list `tools![]`.
 //!
 //! Use them through `agentkit`, which re-exports them and documents what they do.
 //!
@@ -13,6 +13,8 @@ mod list;
 mod name;
 mod options;
 mod problems;
+#[cfg(test)]
+mod snapshots;
 mod tool;
 mod ttl;
 
@@ -20,21 +22,69 @@ use proc_macro::TokenStream;
 
 /// Makes a tool of a function: beside the function, a type of the same name that implements
 /// `agentkit::tool::Tool`.
+///
+/// The doc comment is what the model is told of the tool, and the doc comment of a parameter what
+/// it is told of the argument.
+///
+/// # Keys
+///
+/// | key | what it says |
+/// |---|---|
+/// | `name = "…"` | the name for models, instead of the function's |
+/// | `type = Name` | the name of the type, where the function's is taken |
+/// | `require_approval` | every call needs an approval; `= "why"` says why, `= false` that none does |
+/// | `require_approval(when = …, why = "…", ttl = "24h", quorum = 2)` | calls for which the closure or function `when` of the arguments says so (one that fails or panics means approval); how long a request stays open; how many people must approve |
+/// | `suspend = Question, resume = Answer` | the tool may return `Flow::Suspend(Question)`, and is called again with the answer |
+/// | `read_only`, `destructive`, `idempotent` | what the author claims of its effects; an idempotent tool is started again after a crash |
+/// | `timeout = "30s"` | a call that takes longer is stopped and has failed |
+/// | `labels = ["…"]` | words for policies and filters |
+/// | `facts(name = …)` | what policies are told about the arguments, by closures or functions of them |
+/// | `crate = ::path` | where `agentkit` is, if it is renamed or re-exported |
+///
+/// # Parameters
+///
+/// | attribute | what it says |
+/// |---|---|
+/// | none | an argument that the model sends, owned or borrowed |
+/// | `#[arg(default)]`, `#[arg(default = …)]` | it may be absent |
+/// | `#[arg(rename = "…")]` | its name for models |
+/// | `#[serde(…)]`, `#[schemars(…)]` | forwarded; bounds such as `#[schemars(range(min = 1))]` hold for calls too |
+/// | `#[ctx]` | state of the application, by its type: `&T`, `Arc<T>` or a clone |
+/// | `#[resume]` | the answer to the tool's question: `Option<Answer>` |
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     tool::expand(options.into(), item.into()).into()
 }
 
+/// Makes tools of methods: on an `impl` block, every method with `#[tool]` becomes a tool, and the
+/// value whose methods they are is their shared state.
+#[proc_macro_attribute]
+pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
+    tool::expand_methods(options.into(), &item.into()).into()
+}
+
 /// Makes an agent of a struct: implements `agentkit::agent::Agent`, and generates the enums of
 /// its pending calls and of the answers to its questions.
+///
+/// # Keys
+///
+/// | key | what it says |
+/// |---|---|
+/// | `name = "…"` | under which its runs are stored |
+/// | `model = "provider/model"` | the model |
+/// | `instructions = …` | what the model is told first; any expression |
+/// | `tools = [a, b::c, d as Variant]` | what it may call; `#[cfg(…)]` is allowed on an entry |
+/// | `policy = "file"`, `policies = ["file", …]` | Cedar files relative to the source file; a test named after the agent checks them against the tools |
+/// | `crate = ::path` | where `agentkit` is, if it is renamed or re-exported |
 #[proc_macro_attribute]
 pub fn agent(options: TokenStream, item: TokenStream) -> TokenStream {
     agent::expand(options.into(), item.into()).into()
 }
 
 /// A vector of tools, `tools![find_order, issue_refund]`, in which no name may occur twice:
-/// `Vec<Arc<dyn DynTool>>`. Entries may have `#[cfg(…)]`.
+/// `Vec<Arc<dyn DynTool>>`. Entries may have `#[cfg(…)]`. It is `agentkit::tool::tools!`; its name
+/// here is taken by the attribute.
 #[proc_macro]
-pub fn tools(list: TokenStream) -> TokenStream {
+pub fn tool_list(list: TokenStream) -> TokenStream {
     list::expand(list.into()).into()
 }

@@ -45,10 +45,7 @@ pub(crate) fn entries(
     problems: &mut Problems,
 ) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
-    for tokens in split(list) {
-        let Some(entry) = entry(tokens, problems) else {
-            continue;
-        };
+    for entry in any_entries(list, problems) {
         let key = entry.key.unraw().to_string();
         if !allowed.contains(&key.as_str()) {
             let known = allowed
@@ -78,34 +75,91 @@ pub(crate) fn entries(
     entries
 }
 
+/// The entries of a list, whatever their keys are.
+pub(crate) fn any_entries(list: TokenStream, problems: &mut Problems) -> Vec<Entry> {
+    split(list)
+        .into_iter()
+        .filter_map(|tokens| entry(tokens, problems))
+        .collect()
+}
+
+/// The tokens inside of `key = […]`.
+pub(crate) fn bracketed(
+    entry: &Entry,
+    example: &str,
+    problems: &mut Problems,
+) -> Option<TokenStream> {
+    if let EntryValue::Assigned(value) = &entry.value {
+        let mut trees = value.clone().into_iter();
+        if let (Some(TokenTree::Group(group)), None) = (trees.next(), trees.next())
+            && group.delimiter() == Delimiter::Bracket
+        {
+            return Some(group.stream());
+        }
+    }
+    let key = &entry.key;
+    problems.add(
+        entry,
+        &format!("`{key}` takes a list in brackets"),
+        &format!("write `{key} = [{example}]`"),
+    );
+    None
+}
+
 /// Cuts a list at its commas.
 pub(crate) fn split(list: TokenStream) -> Vec<TokenStream> {
+    let trees: Vec<TokenTree> = list.into_iter().collect();
     let mut parts = vec![TokenStream::new()];
     // Commas between `<` and `>` separate generic arguments.
     let mut angles = 0_usize;
-    let mut previous = ' ';
-    for token in list {
-        let mut current = ' ';
-        if let TokenTree::Punct(punct) = &token {
-            current = punct.as_char();
-            match current {
-                '<' => angles += 1,
-                '>' if previous != '-' && previous != '=' => angles = angles.saturating_sub(1),
-                ',' if angles == 0 => {
-                    parts.push(TokenStream::new());
-                    previous = current;
-                    continue;
-                }
-                _ => {}
+    for (at, token) in trees.iter().enumerate() {
+        match token {
+            TokenTree::Punct(punct) if punct.as_char() == ',' && angles == 0 => {
+                parts.push(TokenStream::new());
+                continue;
             }
+            TokenTree::Punct(punct)
+                if punct.as_char() == '<' && (angles > 0 || opens(&trees, at)) =>
+            {
+                angles += 1;
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '>' && !is_arrow(&trees, at) => {
+                angles = angles.saturating_sub(1);
+            }
+            _ => {}
         }
-        previous = current;
         if let Some(part) = parts.last_mut() {
-            part.extend([token]);
+            part.extend([token.clone()]);
         }
     }
     parts.retain(|part| !part.is_empty());
     parts
+}
+
+/// Whether the `<` opens generic arguments, and is no comparison as in `|args| args.cents < 5`:
+/// it is closed, and no closure begins before that.
+fn opens(trees: &[TokenTree], at: usize) -> bool {
+    let mut angles = 0_usize;
+    for (at, tree) in trees.iter().enumerate().skip(at) {
+        let TokenTree::Punct(punct) = tree else {
+            continue;
+        };
+        match punct.as_char() {
+            '<' => angles += 1,
+            '>' if is_arrow(trees, at) => {}
+            '>' if angles == 1 => return true,
+            '>' => angles -= 1,
+            '|' => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether the `>` belongs to `->` or `=>`.
+fn is_arrow(trees: &[TokenTree], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| trees.get(before));
+    matches!(before, Some(TokenTree::Punct(punct)) if matches!(punct.as_char(), '-' | '='))
 }
 
 fn entry(tokens: TokenStream, problems: &mut Problems) -> Option<Entry> {
@@ -215,5 +269,32 @@ pub(crate) fn root(entry: Option<&Entry>, problems: &mut Problems) -> TokenStrea
             &format!("write `crate = ::{written}` or `crate = crate::{written}`"),
         );
         default
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proc_macro2::TokenStream;
+    use quote::quote;
+
+    use super::split;
+
+    fn parts(list: TokenStream) -> usize {
+        split(list).len()
+    }
+
+    #[test]
+    fn commas_of_generics_and_groups_do_not_separate() {
+        assert_eq!(parts(quote!(a = Map<K, V>, b = (1, 2), c)), 3);
+        assert_eq!(parts(quote!(a = Map<K, fn(u8) -> Vec<V>>, b)), 2);
+        assert_eq!(parts(quote!()), 0);
+    }
+
+    #[test]
+    fn comparisons_are_no_generics() {
+        assert_eq!(parts(quote!(when = |args| args.cents < 5, ttl = "1h")), 2);
+        assert_eq!(parts(quote!(when = |args| args.cents > 5, ttl = "1h")), 2);
+        assert_eq!(parts(quote!(a = |x| x.n < 3, b = |x| x.n > 4, c)), 3);
+        assert_eq!(parts(quote!(a = |x| x.n <= 3, b = Map<K, V>)), 2);
     }
 }

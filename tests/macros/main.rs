@@ -17,9 +17,13 @@
 mod agents;
 mod arguments;
 mod cases;
-mod compile;
+mod declared;
+mod fixtures;
 mod hostile;
+mod methods;
+mod mistakes;
 mod outputs;
+mod table;
 
 use std::sync::Arc;
 

@@ -66,15 +66,17 @@ fn enums(agent: &Agent) -> TokenStream {
         calls.extend(quote!(#[doc = #call_doc] #(#conditions)* #variant(#call),));
         answers.extend(quote!(#[doc = #answer_doc] #(#conditions)* #variant(#answer),));
     }
+    // Without the brackets, which are the macro's, the compiler would suggest to declare a tool
+    // that it does not find as a type parameter of the struct.
     quote! {
         #[doc = #pending_doc]
         #[allow(clippy::large_enum_variant, dead_code, private_interfaces)]
         #[derive(::core::fmt::Debug)]
-        #visibility enum #pending { #calls }
+        #visibility enum #pending<> { #calls }
 
         #[doc = #resume_doc]
         #[allow(clippy::large_enum_variant, dead_code, private_interfaces)]
-        #visibility enum #resume { #answers }
+        #visibility enum #resume<> { #answers }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checks a declaration and makes the model of an agent.
 
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote};
 use syn::{Expr, Ident, ItemStruct, LitStr, ext::IdentExt as _};
 
@@ -8,7 +8,7 @@ use super::model::Agent;
 use crate::{
     list::{self, ListedTool},
     name,
-    options::{self, Entry, EntryValue},
+    options::{self, Entry},
     problems::Problems,
 };
 
@@ -134,27 +134,8 @@ fn check_model(value: &Expr, problems: &mut Problems) {
     }
 }
 
-/// The tokens inside of `[…]`.
-fn bracketed(entry: &Entry, example: &str, problems: &mut Problems) -> Option<TokenStream> {
-    if let EntryValue::Assigned(value) = &entry.value {
-        let mut trees = value.clone().into_iter();
-        if let (Some(TokenTree::Group(group)), None) = (trees.next(), trees.next())
-            && group.delimiter() == Delimiter::Bracket
-        {
-            return Some(group.stream());
-        }
-    }
-    let key = &entry.key;
-    problems.add(
-        entry,
-        &format!("`{key}` takes a list in brackets"),
-        &format!("write `{key} = [{example}]`"),
-    );
-    None
-}
-
 fn tools(entry: &Entry, problems: &mut Problems) -> Vec<ListedTool> {
-    bracketed(entry, "find_order, issue_refund", problems)
+    options::bracketed(entry, "find_order, issue_refund", problems)
         .map_or_else(Vec::new, |list| list::tools(list, problems))
 }
 
@@ -199,7 +180,8 @@ fn policies(one: Option<&Entry>, many: Option<&Entry>, problems: &mut Problems) 
     if let Some(entry) = one {
         files.extend(entry.value::<LitStr>("\"policies/refund.cedar\"", problems));
     }
-    let list = many.and_then(|entry| bracketed(entry, "\"policies/refund.cedar\"", problems));
+    let list =
+        many.and_then(|entry| options::bracketed(entry, "\"policies/refund.cedar\"", problems));
     for file in options::split(list.unwrap_or_default()) {
         match syn::parse2::<LitStr>(file.clone()) {
             Ok(file) => files.push(file),

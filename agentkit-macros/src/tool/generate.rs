@@ -8,8 +8,8 @@ use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{FnArg, Ident, Type, ext::IdentExt as _, spanned::Spanned as _};
 
 use super::{
-    model::{Argument, ArgumentDefault, Output, Parameter, Source, Tool},
-    normalise::is_ours,
+    model::{Argument, ArgumentDefault, Fact, Output, Parameter, Source, Tool},
+    parameters::is_ours,
     parse::Item,
     types,
 };
@@ -107,18 +107,18 @@ fn local(name: &str, index: usize) -> Ident {
 fn field_type(tool: &Tool, argument: &Argument) -> TokenStream {
     let (root, ty) = (&tool.root, &argument.ty);
     if argument.borrowed {
-        quote_spanned!(ty.span()=> <#ty as #root::__private::ToOwned>::Owned)
+        quote_spanned!(ty.span()=> <#ty as #root::__private::Lend>::Owned)
     } else {
         ty.to_token_stream()
     }
 }
 
-/// Bounds for the derives, each as a literal: every field's type has the trait.
+/// A bound of the derives, as a literal: every field's type can be an argument.
 ///
-/// A bound that does not hold would be an error by itself; a lifetime (an unused one will do) puts that off
-/// until the arguments are used, which the tool's implementation does once. So a type that cannot
-/// be an argument is one error for each trait that it lacks, and none inside of the derives.
-fn bounds(tool: &Tool, aliases: &[Ident], binder: &str, bound: &str) -> syn::LitStr {
+/// A bound that does not hold would be an error by itself; a lifetime (an unused one will do) puts
+/// that off until the arguments are used, which the tool's implementation does. So a type that cannot
+/// be an argument is an error at the argument, and none inside of the derives.
+fn bound(tool: &Tool, aliases: &[Ident], binder: &str, bound: &str) -> syn::LitStr {
     let path = tool.root.to_string().replace(' ', "");
     let text: Vec<String> = aliases
         .iter()
@@ -174,9 +174,9 @@ fn arguments(tool: &Tool) -> TokenStream {
             pub #field: #ty,
         });
     }
-    let serialize = bounds(tool, &aliases, "for<'agentkit> ", "serde::Serialize");
-    let deserialize = bounds(tool, &aliases, "", "serde::Deserialize<'de>");
-    let schema = bounds(tool, &aliases, "for<'agentkit> ", "schemars::JsonSchema");
+    let written = bound(tool, &aliases, "for<'agentkit> ", "Written");
+    let described = bound(tool, &aliases, "for<'agentkit> ", "Described");
+    let read = bound(tool, &aliases, "", "Readable<'de>");
     let doc = format!("The arguments of the tool `{}`.", tool.name);
     quote! {
         #defaults
@@ -186,8 +186,8 @@ fn arguments(tool: &Tool) -> TokenStream {
             #root::__private::serde::Deserialize,
             #root::__private::schemars::JsonSchema,
         )]
-        #[serde(crate = #serde_path, bound(serialize = #serialize, deserialize = #deserialize))]
-        #[schemars(crate = #schemars_path, bound = #schema)]
+        #[serde(crate = #serde_path, bound(serialize = #written, deserialize = #read))]
+        #[schemars(crate = #schemars_path, bound = #described)]
         #[allow(non_camel_case_types)]
         pub struct #args_name { #definitions }
     }
@@ -233,6 +233,8 @@ fn implementation(tool: &Tool) -> TokenStream {
         Output::Opaque(_) => quote!(#root::__private::serde_json::Value),
         Output::Unit => quote!(()),
     };
+    let [output, suspend, resume] = [("Output", output), ("Suspend", suspend), ("Resume", resume)]
+        .map(|(name, ty)| associated(name, &ty));
     let spec = spec(tool);
     let run = run(tool);
     // Where a type cannot be an argument, this is what the errors point to: the only argument,
@@ -249,9 +251,9 @@ fn implementation(tool: &Tool) -> TokenStream {
         impl #root::__private::Tool for #type_name {
             const NAME: &'static ::core::primitive::str = #name;
             type Args = #args;
-            type Output = #output;
-            type Suspend = #suspend;
-            type Resume = #resume;
+            #output
+            #suspend
+            #resume
             #spec
             #run
         }
@@ -295,6 +297,23 @@ fn spec(tool: &Tool) -> TokenStream {
         let ttl = option(approval.ttl_seconds.as_ref());
         let quorum = approval.quorum;
         rest.extend(quote!(#spec.approval = #root::__private::approval(#why, #quorum, #ttl);));
+        if let Some(when) = &approval.when {
+            let condition = quote_spanned!(when.span()=>
+                #root::__private::condition::<Self, _, _>(#when)
+            );
+            rest.extend(quote!(#spec.approval.when = #condition;));
+        }
+    }
+    if let Some(seconds) = tool.timeout_seconds {
+        rest.extend(quote!(#spec.timeout = #root::__private::seconds(#seconds);));
+    }
+    let labels = &tool.labels;
+    rest.extend(quote!(#(#spec.labels.insert(::core::convert::From::from(#labels));)*));
+    for Fact { name, derivation } in &tool.facts {
+        let fact = quote_spanned!(derivation.span()=>
+            #root::__private::fact::<Self, _, _>(#name, #derivation)
+        );
+        rest.extend(quote!(#spec.facts.push(#fact);));
     }
     for (hint, set) in [
         ("read_only", tool.read_only),
@@ -396,31 +415,51 @@ fn run(tool: &Tool) -> TokenStream {
     } else {
         quote!(#cx)
     };
-    let function = &tool.function;
+    let call = &tool.call;
     let awaited = tool.is_async.then(|| quote!(.await));
     let settle = settle(tool, &output);
     // The one place at which the future must be `Send` is the name of the function.
-    let span = function.span();
-    let head = quote_spanned!(span=> async fn run);
-    let returned = quote_spanned!(span=> #root::__private::Returned<Self::Suspend>);
+    let span = tool.function.span();
+    let returned = located(quote!(#root::__private::Returned<Self::Suspend>), span);
+    let head = quote_spanned!(span=>
+        async fn run(
+            #args_name { #(#bindings)* }: Self::Args,
+            #cx_pattern: #root::__private::ToolContext,
+        ) -> #returned
+    );
     let bind = if matches!(tool.output, Output::Unit) {
         quote! {
-            #function(#(#passed),*)#awaited;
+            #call(#(#passed),*)#awaited;
             let #output = ();
         }
     } else {
-        quote!(let #output = #function(#(#passed),*)#awaited;)
+        quote!(let #output = #call(#(#passed),*)#awaited;)
     };
     quote! {
-        #head(
-            #args_name { #(#bindings)* }: Self::Args,
-            #cx_pattern: #root::__private::ToolContext,
-        ) -> #returned {
+        #head {
             #before
             #bind
             #settle
         }
     }
+}
+
+/// The tokens at another place in the source, with the same meaning.
+fn located(tokens: TokenStream, span: Span) -> TokenStream {
+    tokens
+        .into_iter()
+        .map(|mut tree| {
+            tree.set_span(span.resolved_at(tree.span()));
+            tree
+        })
+        .collect()
+}
+
+/// An associated type, as a whole where its type is written: a type that cannot stand there, such
+/// as a private one of a public tool, is reported there.
+fn associated(name: &str, ty: &TokenStream) -> TokenStream {
+    let name = Ident::new(name, ty.span());
+    quote_spanned!(ty.span()=> type #name = #ty;)
 }
 
 fn fetch(root: &TokenStream, ty: &Type, borrowed: bool, cx: &Ident) -> TokenStream {

@@ -1,9 +1,11 @@
 //! `#[tool]`.
 
 mod generate;
+mod methods;
 mod model;
 mod normalise;
 mod options;
+mod parameters;
 mod parse;
 mod types;
 
@@ -11,6 +13,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::problems::Problems;
+
+pub(crate) use methods::expand as expand_methods;
 
 /// Expands the attribute.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -26,10 +30,11 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
         Err(parse::NotAFunction::Broken(item)) => return item,
     };
     let function = generate::function(&item);
-    // In an `impl` block neither a type nor an `impl` can stand beside the function.
+    // Without its `impl` block a method is emitted alone: there neither a type nor an
+    // `impl` can stand beside it.
     let in_impl = item.signature.receiver().is_some();
     let options = options::read(options, &mut problems);
-    let model = normalise::model(&item, &options, &mut problems);
+    let model = normalise::model(&item, &options, None, &mut problems);
     if problems.is_empty() {
         let tool = generate::tool(&model);
         return quote!(#function #tool);

@@ -2,7 +2,7 @@
 //! examine.
 
 use proc_macro2::{Span, TokenStream};
-use syn::{Attribute, Ident, Type, Visibility};
+use syn::{Attribute, Ident, LitStr, Type, Visibility};
 
 use crate::docs::Docs;
 
@@ -16,6 +16,8 @@ pub(super) struct Tool {
     pub(super) root: TokenStream,
     /// The function.
     pub(super) function: Ident,
+    /// How the function is called: its name, or the path of a method.
+    pub(super) call: TokenStream,
     /// The type in whose name the tool is implemented.
     pub(super) type_name: Ident,
     /// The struct of the arguments.
@@ -36,6 +38,17 @@ pub(super) struct Tool {
     pub(super) read_only: bool,
     pub(super) destructive: bool,
     pub(super) idempotent: bool,
+    pub(super) timeout_seconds: Option<u64>,
+    pub(super) labels: Vec<LitStr>,
+    pub(super) facts: Vec<Fact>,
+}
+
+/// Something that follows from the arguments: `facts(name = function)`.
+#[derive(Clone)]
+pub(super) struct Fact {
+    pub(super) name: LitStr,
+    /// A function or closure of the arguments.
+    pub(super) derivation: TokenStream,
 }
 
 /// A parameter of the function.
@@ -98,9 +111,25 @@ pub(super) struct Suspension {
 }
 
 /// What the declaration says about approval.
+#[derive(Clone)]
 pub(super) struct Approval {
     pub(super) required: bool,
+    /// A function or closure of the arguments.
+    pub(super) when: Option<TokenStream>,
     pub(super) why: Option<String>,
     pub(super) quorum: u32,
     pub(super) ttl_seconds: Option<u64>,
+}
+
+impl Default for Approval {
+    /// None is required.
+    fn default() -> Self {
+        Self {
+            required: false,
+            when: None,
+            why: None,
+            quorum: 1,
+            ttl_seconds: None,
+        }
+    }
 }

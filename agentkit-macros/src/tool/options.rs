@@ -1,10 +1,10 @@
 //! What stands in the parentheses of `#[tool(…)]`.
 
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{Ident, LitInt, LitStr, Type, ext::IdentExt as _};
+use quote::{ToTokens as _, quote};
+use syn::{Expr, Ident, LitInt, LitStr, Type, ext::IdentExt as _};
 
-use super::model::Approval;
+use super::model::{Approval, Fact};
 use crate::{
     name,
     options::{self, Entry, EntryValue},
@@ -12,7 +12,7 @@ use crate::{
     ttl,
 };
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 12] = [
     "name",
     "type",
     "require_approval",
@@ -21,6 +21,9 @@ const KEYS: [&str; 9] = [
     "read_only",
     "destructive",
     "idempotent",
+    "timeout",
+    "labels",
+    "facts",
     "crate",
 ];
 
@@ -39,6 +42,12 @@ pub(super) struct Options {
     pub(super) read_only: bool,
     pub(super) destructive: bool,
     pub(super) idempotent: bool,
+    /// `timeout = "30s"`.
+    pub(super) timeout_seconds: Option<u64>,
+    /// `labels = ["…"]`.
+    pub(super) labels: Vec<LitStr>,
+    /// `facts(name = function)`.
+    pub(super) facts: Vec<Fact>,
     /// The path to `agentkit`.
     pub(super) root: TokenStream,
 }
@@ -56,6 +65,9 @@ pub(super) fn read(list: TokenStream, problems: &mut Problems) -> Options {
         read_only: false,
         destructive: false,
         idempotent: false,
+        timeout_seconds: None,
+        labels: Vec::new(),
+        facts: Vec::new(),
         root: options::root(find("crate"), problems),
     };
     options.name = find("name").and_then(|entry| tool_name(entry, problems));
@@ -67,6 +79,9 @@ pub(super) fn read(list: TokenStream, problems: &mut Problems) -> Options {
     options.read_only = flag("read_only");
     options.destructive = flag("destructive");
     options.idempotent = flag("idempotent");
+    options.timeout_seconds = find("timeout").and_then(|entry| duration(entry, "30s", problems));
+    options.labels = find("labels").map_or_else(Vec::new, |entry| labels(entry, problems));
+    options.facts = find("facts").map_or_else(Vec::new, |entry| facts(entry, problems));
     pair(&entries, problems);
     if options.read_only && options.destructive {
         let entry = find("destructive").map_or_else(|| quote!(), |entry| quote!(#entry));
@@ -111,15 +126,13 @@ fn tool_name(entry: &Entry, problems: &mut Problems) -> Option<LitStr> {
 }
 
 const APPROVAL_FORMS: &str = "write `require_approval`, `require_approval = false`, \
-                              `require_approval = \"why\"` or `require_approval(ttl = \"24h\", \
-                              quorum = 2, why = \"…\")`";
+                              `require_approval = \"why\"` or `require_approval(when = |args| …, \
+                              ttl = \"24h\", quorum = 2, why = \"…\")`";
 
 fn approval(entry: &Entry, problems: &mut Problems) -> Approval {
     let mut approval = Approval {
         required: true,
-        why: None,
-        quorum: 1,
-        ttl_seconds: None,
+        ..Approval::default()
     };
     match &entry.value {
         EntryValue::None => {}
@@ -133,7 +146,7 @@ fn approval(entry: &Entry, problems: &mut Problems) -> Approval {
             ),
         },
         EntryValue::List(list) => {
-            let keys = ["ttl", "quorum", "why"];
+            let keys = ["when", "ttl", "quorum", "why"];
             for entry in options::entries(list.clone(), "require_approval", &keys, problems) {
                 approval_detail(&entry, &mut approval, problems);
             }
@@ -143,15 +156,12 @@ fn approval(entry: &Entry, problems: &mut Problems) -> Approval {
 }
 
 fn approval_detail(entry: &Entry, approval: &mut Approval, problems: &mut Problems) {
-    if entry.key == "ttl" {
-        let Some(literal) = entry.value::<LitStr>("\"24h\"", problems) else {
-            return;
-        };
-        approval.ttl_seconds = ttl::seconds(&literal.value());
-        if approval.ttl_seconds.is_none() {
-            let message = format!("`{}` is no duration", literal.value());
-            problems.add(&literal, &message, ttl::FORM);
-        }
+    if entry.key == "when" {
+        approval.when = entry
+            .value::<Expr>("|args| args.amount_cents > 5000", problems)
+            .map(|condition| condition.to_token_stream());
+    } else if entry.key == "ttl" {
+        approval.ttl_seconds = duration(entry, "24h", problems);
     } else if entry.key == "quorum" {
         let Some(literal) = entry.value::<LitInt>("2", problems) else {
             return;
@@ -167,6 +177,81 @@ fn approval_detail(entry: &Entry, approval: &mut Approval, problems: &mut Proble
     } else if let Some(why) = entry.value::<LitStr>("\"why\"", problems) {
         approval.why = Some(reason(&why, problems));
     }
+}
+
+/// A duration as a string, in seconds.
+fn duration(entry: &Entry, example: &str, problems: &mut Problems) -> Option<u64> {
+    let literal = entry.value::<LitStr>(&format!("\"{example}\""), problems)?;
+    let seconds = ttl::seconds(&literal.value());
+    if seconds.is_none() {
+        let message = format!("`{}` is no duration", literal.value());
+        problems.add(&literal, &message, ttl::FORM);
+    }
+    seconds
+}
+
+fn labels(entry: &Entry, problems: &mut Problems) -> Vec<LitStr> {
+    let list = options::bracketed(entry, "\"money\"", problems).unwrap_or_default();
+    let mut labels: Vec<LitStr> = Vec::new();
+    for label in options::split(list) {
+        match syn::parse2::<LitStr>(label.clone()) {
+            Ok(label) if label.value().trim().is_empty() => {
+                problems.add(
+                    &label,
+                    "the label is empty",
+                    "write a word, such as `\"money\"`",
+                );
+            }
+            Ok(label)
+                if labels
+                    .iter()
+                    .any(|earlier| earlier.value() == label.value()) =>
+            {
+                problems.add(
+                    &label,
+                    &format!("the label `{}` stands here twice", label.value()),
+                    "write it once",
+                );
+            }
+            Ok(label) => labels.push(label),
+            Err(_) => problems.add(
+                label,
+                "a label is a string",
+                "write `labels = [\"money\", \"eu\"]`",
+            ),
+        }
+    }
+    labels
+}
+
+fn facts(entry: &Entry, problems: &mut Problems) -> Vec<Fact> {
+    let EntryValue::List(list) = &entry.value else {
+        problems.add(
+            entry,
+            "`facts` takes a list in parentheses",
+            "write `facts(total_cents = |args| …)`; a policy refers to it by its name",
+        );
+        return Vec::new();
+    };
+    let mut facts: Vec<Fact> = Vec::new();
+    for entry in options::any_entries(list.clone(), problems) {
+        let name = entry.key.unraw().to_string();
+        if facts.iter().any(|earlier| earlier.name.value() == name) {
+            problems.add(
+                &entry.key,
+                &format!("the fact `{name}` stands here twice"),
+                "write it once",
+            );
+            continue;
+        }
+        if let Some(derivation) = entry.value::<Expr>("|args| …", problems) {
+            facts.push(Fact {
+                name: LitStr::new(&name, entry.key.span()),
+                derivation: derivation.to_token_stream(),
+            });
+        }
+    }
+    facts
 }
 
 fn reason(literal: &LitStr, problems: &mut Problems) -> String {

@@ -13,7 +13,7 @@ fn problems(attribute: TokenStream, item: TokenStream) -> Vec<String> {
         return vec!["no function".to_owned()];
     };
     let options = options::read(attribute, &mut problems);
-    normalise::model(&item, &options, &mut problems);
+    normalise::model(&item, &options, None, &mut problems);
     let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
     problems.texts().into_iter().map(first).collect()
 }

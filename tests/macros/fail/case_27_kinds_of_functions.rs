@@ -8,6 +8,10 @@ unsafe fn a() {}
 #[tool]
 extern "C" fn b() {}
 
+/// Variadic.
+#[tool]
+unsafe extern "C" fn c(x: u8, ...) {}
+
 /// No function.
 #[tool]
 pub struct S;
