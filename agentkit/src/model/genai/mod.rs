@@ -26,6 +26,7 @@ mod conversation;
 mod events;
 mod failure;
 mod messages;
+mod offer;
 mod provider;
 
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -33,7 +34,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use ::genai::{
     Client, ModelIden, ServiceTarget,
     adapter::AdapterKind,
-    chat::{ChatOptions, ChatRequest, Tool},
+    chat::{ChatOptions, ChatRequest},
     resolver::{AuthData, Endpoint},
 };
 use futures_util::StreamExt;
@@ -42,11 +43,10 @@ use serde_json::json;
 use self::{
     events::{Frames, WireEvents},
     failure::Failures,
+    offer::OfferForm,
     provider::Protocol,
 };
-use super::{
-    ChatModel, ModelError, ModelErrorKind, ModelName, ModelRequest, ModelStream, ToolOffer,
-};
+use super::{ChatModel, ModelError, ModelErrorKind, ModelName, ModelRequest, ModelStream};
 
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -64,6 +64,7 @@ pub struct GenaiModel {
     key: Option<String>,
     headers: BTreeMap<String, String>,
     silence: Duration,
+    form: OfferForm,
     client: Client,
 }
 
@@ -106,6 +107,7 @@ impl GenaiModel {
             key: None,
             headers: BTreeMap::new(),
             silence: SILENCE,
+            form: OfferForm::default(),
             client,
         })
     }
@@ -144,6 +146,21 @@ impl GenaiModel {
     /// Gives up when the provider sends nothing for so long; five minutes unless set.
     pub fn silence(mut self, longest: Duration) -> Self {
         self.silence = longest;
+        self
+    }
+
+    /// Writes the types inside of a tool's arguments where they are used, for providers that do not
+    /// follow `$ref`. A type that holds itself keeps its definition.
+    pub fn inline_schemas(mut self) -> Self {
+        self.form.inline = true;
+        self
+    }
+
+    /// Asks the provider to hold the model to the schemas of tools while it writes (`strict`). A
+    /// tool whose schema the provider's dialect cannot say is offered without; in the dialect every
+    /// argument is required, and an optional one may be `null`.
+    pub fn strict_tools(mut self) -> Self {
+        self.form.strict = true;
         self
     }
 
@@ -186,7 +203,11 @@ impl GenaiModel {
             ),
             Protocol::Messages => (request.instructions.clone(), messages::messages(&turns)),
         };
-        let tools = request.tools.iter().map(offer).collect();
+        let tools = request
+            .tools
+            .iter()
+            .map(|tool| self.form.offer(tool))
+            .collect();
         let chat = ChatRequest {
             system,
             tools: (!request.tools.is_empty()).then_some(tools),
@@ -215,12 +236,6 @@ impl GenaiModel {
         }
         Ok((chat, options))
     }
-}
-
-fn offer(tool: &ToolOffer) -> Tool {
-    Tool::new(tool.name.as_str())
-        .with_description(tool.description.as_str())
-        .with_schema(tool.input_schema.clone())
 }
 
 impl fmt::Debug for GenaiModel {

@@ -11,6 +11,7 @@
 mod chat_completions;
 mod failures;
 mod messages;
+mod offers;
 mod server;
 
 use futures_util::StreamExt;
