@@ -11,7 +11,7 @@ pub mod run;
 pub mod store;
 pub mod tool;
 
-pub use agentkit_macros::{agent, tool};
+pub use agentkit_macros::{agent, tool, tools};
 pub use agentkit_policy as policy;
 
 /// Chapters.
@@ -32,6 +32,7 @@ pub mod prelude {
         store::Store,
         tool,
         tool::{Flow, RunContext, Tool},
+        tools,
     };
 }
 

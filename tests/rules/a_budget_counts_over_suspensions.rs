@@ -9,9 +9,9 @@ use serde_json::json;
 
 use crate::{desk::*, team::*};
 
-fn reason<A: Agent>(outcome: Outcome<A>) -> FinishReason {
+fn reason<A: Agent>(outcome: &Outcome<A>) -> FinishReason {
     match outcome {
-        Outcome::Finished { reason, .. } => reason,
+        Outcome::Finished { reason, .. } => *reason,
         _ => panic!("not finished"),
     }
 }
@@ -40,11 +40,11 @@ async fn tokens_before_and_after_an_approval() {
     let call = the_one(&desk, &run).await;
     desk.decide(&fiona(), approve(&call)).await.unwrap();
     let outcome = desk.resume_and_wait(&run).await.unwrap();
-    assert_eq!(reason(outcome), FinishReason::TokenLimit);
+    assert_eq!(reason(&outcome), FinishReason::TokenLimit);
     assert_eq!(world.ledger.effects(), ["pay bob 5", "balance a"]);
     // It stays what it was.
     let again = desk.resume_and_wait(&run).await.unwrap();
-    assert_eq!(reason(again), FinishReason::TokenLimit);
+    assert_eq!(reason(&again), FinishReason::TokenLimit);
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn tokens_of_sub_agents() {
     let lead = team.host(&world).await;
     let input = Input::new(alice(), "go").max_tokens(100);
     let outcome = lead.generate(input).await.unwrap();
-    assert_eq!(reason(outcome), FinishReason::TokenLimit);
+    assert_eq!(reason(&outcome), FinishReason::TokenLimit);
     assert_eq!(world.ledger.effects().len(), 2);
 }
 
@@ -78,7 +78,7 @@ async fn time_that_was_worked_and_not_time_that_was_waited() {
     tokio::time::sleep(Duration::from_millis(1600)).await;
     desk.decide(&fiona(), approve(&call)).await.unwrap();
     let outcome = desk.resume_and_wait(&run).await.unwrap();
-    assert_eq!(reason(outcome), FinishReason::TimeLimit);
+    assert_eq!(reason(&outcome), FinishReason::TimeLimit);
     // The tool was asked to stop, and what it reported is recorded.
     assert_eq!(world.ledger.effects(), ["pay bob 5", "stoppable"]);
     let calls = stored(&desk, &run).await;

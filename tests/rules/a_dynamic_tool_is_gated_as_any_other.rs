@@ -87,7 +87,7 @@ async fn validation_gate_amendment_and_storage_are_the_same() {
         )
         .call(
             "move_it",
-            &json!({"by": 9007199254740993_i64, "what": "box"}),
+            &json!({"by": 9_007_199_254_740_993_i64, "what": "box"}),
         );
     let desk = host(&world, calls(wrong)).await;
     let run = suspended(desk.generate(Input::new(alice(), "go")).await.unwrap()).run;

@@ -41,7 +41,7 @@ async fn another_process_sees_what_the_first_listener_saw_and_goes_on_from_there
     };
     let other = world.host(echo()).await;
     let call = the_one(&other, &run).await;
-    assert_eq!(pending, [call.call.clone()]);
+    assert_eq!(pending, std::slice::from_ref(&call.call));
     let read = attached(&other, &run, 0).await;
     assert_eq!(format!("{read:?}"), format!("{live:?}"));
     // From the middle, and from the end.

@@ -11,6 +11,11 @@
     unreachable_pub,
     reason = "tests may"
 )]
+#![allow(
+    clippy::field_reassign_with_default,
+    reason = "a team is the usual one but for what the test is about"
+)]
+#![allow(clippy::large_futures, reason = "a test has one of them")]
 
 mod desk;
 mod team;
@@ -35,8 +40,11 @@ mod a_question_takes_a_fitting_answer_only;
 mod a_repeated_approval_starts_nothing;
 mod a_suspended_run_survives_a_restart;
 mod a_thread_holds_a_conversation;
+mod a_tool_keeps_its_time_limit;
+mod a_tool_says_which_calls_need_approval;
 mod a_worker_goes_on_with_what_was_decided;
 mod an_amendment_is_gated_anew;
+mod an_answer_fits_its_type;
 mod an_approved_call_runs_once;
 mod any_process_can_attach_to_a_run;
 mod arguments_approve_nothing;

@@ -150,7 +150,7 @@ impl AgentDefinition {
                 declaration.read_only = spec.hints.read_only;
                 declaration.destructive = spec.hints.destructive;
                 declaration.idempotent = spec.hints.idempotent;
-                declaration.require_approval = spec.approval.required;
+                declaration.require_approval = spec.approval.is_unconditional();
                 declaration
             })
             .collect()

@@ -63,12 +63,13 @@ impl Runtime {
             },
         };
         let decision = policy.decide(&call);
+        let declared = tool.spec().approval.for_call(name, arguments);
         let slice = policy
             .slice_digest(name)
             .map(Digest::from_bytes)
             .ok_or_else(|| StoreError::corrupt("policy slice", name, "the policy has none"))?;
         Ok(Judged {
-            gated: gate::combine(&tool.spec().approval, demand, &decision),
+            gated: gate::combine(&declared, demand, &decision),
             decision,
             version: Digest::from_bytes(policy.digest()),
             slice,

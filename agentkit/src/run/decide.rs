@@ -37,7 +37,8 @@ impl Runtime {
     /// When the decision is refused: nothing was changed and nothing consumed, except that a
     /// call whose time is over is marked as expired.
     pub async fn decide(self: &Arc<Self>, by: &Principal, decision: Decision) -> Reply {
-        self.decide_saying(by, decision, None).await
+        // Boxed, so that the futures of those who call it stay small.
+        Box::pin(self.decide_saying(by, decision, None)).await
     }
 
     /// Records an answer that a person gave by saying something.
@@ -49,7 +50,7 @@ impl Runtime {
     ) -> Reply {
         let said = serde_json::to_string(said)
             .map_err(|error| StoreError::corrupt("message", decision.run.as_str(), error))?;
-        self.decide_saying(by, decision, Some(&said)).await
+        Box::pin(self.decide_saying(by, decision, Some(&said))).await
     }
 
     async fn decide_saying(

@@ -125,7 +125,7 @@ impl Work {
             lease,
             record,
             // In memory, not as it is stored: the parent's predicate is still there.
-            options: self.options.clone(),
+            options: self.options.below(),
             listener: self.listener.below(call.id.clone(), call.tool.clone()),
             cancellation,
             deadline: None,
@@ -164,7 +164,7 @@ impl Work {
             definition: agent.definition,
             requester: self.run.requester.clone(),
             secret,
-            options: self.options.to_stored().map_err(corrupt)?,
+            options: self.options.below().to_stored().map_err(corrupt)?,
             input: message,
             events,
         };

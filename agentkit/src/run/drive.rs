@@ -125,9 +125,13 @@ impl Work {
             let Some(turn) = self.ask_model().await? else {
                 continue;
             };
-            if turn.tool_calls.is_empty() {
+            let form = self.options.output.as_ref();
+            let fits = form.is_none_or(|form| form.read(&turn.text).is_ok());
+            if turn.tool_calls.is_empty() && fits {
                 return self.answer(turn).await;
             }
+            // An answer without calls that has not the form that it must have is a step as any
+            // other: the model is told what is wrong with it and asked again.
             self.propose(turn).await?;
         }
     }
@@ -297,8 +301,13 @@ impl Work {
         self.listener.send(RunEvent::StepStarted { step });
         let mut messages = self.earlier.clone();
         messages.extend(history(&self.messages, &self.calls)?);
+        let mut instructions = self.runtime.instructions.clone();
+        if let Some(form) = &self.options.output {
+            messages = form.with_corrections(messages);
+            instructions = format!("{instructions}\n\n{}", form.instructions());
+        }
         let request = ModelRequest::new(messages)
-            .instructions(self.runtime.instructions.clone())
+            .instructions(instructions)
             .tools(self.runtime.offers());
         self.before_model_call(&request).await;
         let span = trace::chat(&self.runtime);

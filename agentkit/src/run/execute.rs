@@ -102,10 +102,21 @@ impl Work {
         let contexts = std::sync::Arc::clone(&self.runtime.contexts);
         let context = ToolContext::new(context, contexts, call.answer.clone());
         let run = async { tool.run(arguments, context).await };
-        match AssertUnwindSafe(run).catch_unwind().await {
-            Ok(Ok(flow)) => Ok(flow),
-            Ok(Err(error)) => Err(error.message().to_owned()),
-            Err(_) => Err("the tool panicked".to_owned()),
+        let run = AssertUnwindSafe(run).catch_unwind();
+        let limit = tool.spec().timeout;
+        let result = match limit {
+            Some(limit) => tokio::time::timeout(limit, run).await,
+            None => Ok(run.await),
+        };
+        match result {
+            Ok(Ok(Ok(flow))) => Ok(flow),
+            Ok(Ok(Err(error))) => Err(error.message().to_owned()),
+            Ok(Err(_)) => Err("the tool panicked".to_owned()),
+            Err(_) => Err(format!(
+                "the tool was stopped because it took longer than {:?}; whether it had any effect \
+                 is not known",
+                limit.unwrap_or_default()
+            )),
         }
     }
 
@@ -194,10 +205,16 @@ impl Work {
                 "the stored arguments are gone".to_owned(),
             ));
         };
+        // The fingerprint of an amended call that may run alone is that of the call which was
+        // amended; its own bytes are held by the action digest.
+        let amended_alone = call.state == CallState::Ready
+            && call.gate.amended_by.is_some()
+            && call.gate.approved.is_none();
         let intact = call.action == Some(ActionDigest::of(&run.secret, &call.tool, arguments))
-            && call
-                .nonce
-                .is_none_or(|nonce| recompute(run, call, &nonce) == call.fingerprint);
+            && (amended_alone
+                || call
+                    .nonce
+                    .is_none_or(|nonce| recompute(run, call, &nonce) == call.fingerprint));
         if !intact {
             let why = "refused: the stored call was changed after it was gated, so it is not what \
                        was approved";

@@ -1,10 +1,12 @@
 use std::{collections::BTreeMap, time::Duration};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::context::RequestContext;
 
+use super::OutputSchema;
 use crate::{
     call::Principal,
     gate::{RequireApproval, StoredDemand},
@@ -83,6 +85,12 @@ impl Input {
         self.options.max_time = Some(time);
         self
     }
+
+    /// The last answer must be a `T`.
+    pub(crate) fn answering<T: JsonSchema>(mut self) -> Self {
+        self.options.output = Some(OutputSchema::of::<T>());
+        self
+    }
 }
 
 /// Options of a run: they hold across every suspension, and for sub-agents.
@@ -101,6 +109,8 @@ pub struct RunOptions {
     pub(crate) context: RequestContext,
     /// The thread of the run.
     pub(crate) thread: Option<ThreadOptions>,
+    /// The form that the last answer must have.
+    pub(crate) output: Option<OutputSchema>,
 }
 
 impl Default for RunOptions {
@@ -112,6 +122,7 @@ impl Default for RunOptions {
             max_time: None,
             context: RequestContext::default(),
             thread: None,
+            output: None,
         }
     }
 }
@@ -129,9 +140,20 @@ struct Stored {
     context: BTreeMap<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     thread: Option<ThreadOptions>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output: Option<OutputSchema>,
 }
 
 impl RunOptions {
+    /// The options under which a sub-agent works. The form of the answer is that of the agent
+    /// above it: a task is answered in words.
+    pub(crate) fn below(&self) -> Self {
+        Self {
+            output: None,
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn to_stored(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(&Stored {
             require_approval: self.require_approval.stored(),
@@ -140,6 +162,7 @@ impl RunOptions {
             max_time: self.max_time,
             context: self.context.stored.clone(),
             thread: self.thread.clone(),
+            output: self.output.clone(),
         })
     }
 
@@ -155,6 +178,7 @@ impl RunOptions {
                 ..RequestContext::default()
             },
             thread: stored.thread,
+            output: stored.output,
         })
     }
 }

@@ -23,7 +23,7 @@ use crate::{
 /// How the work on a run begins.
 enum Beginning {
     /// The run was started just now, with these options.
-    Started(Lease, RunOptions),
+    Started(Lease, Box<RunOptions>),
     /// Its lease was taken just now.
     Taken(Lease, Box<RunRecord>),
     /// Its lease has to be waited for.
@@ -84,7 +84,7 @@ impl Runtime {
             }
             (started, _) => started?,
         };
-        Ok(self.spawn(id, Beginning::Started(lease, input.options)))
+        Ok(self.spawn(id, Beginning::Started(lease, Box::new(input.options))))
     }
 
     /// The first event of a run.
@@ -166,7 +166,7 @@ impl Runtime {
                 .map_err(|error| StoreError::corrupt("options", run.as_str(), error))
         };
         let (lease, record, options) = match beginning {
-            Beginning::Started(lease, options) => (lease, self.store.run(run).await?, options),
+            Beginning::Started(lease, options) => (lease, self.store.run(run).await?, *options),
             Beginning::Taken(lease, record) => {
                 let options = stored(&record)?;
                 (lease, *record, options)

@@ -20,6 +20,8 @@ pub struct ArgumentProblem {
     pub expected: Option<String>,
     /// What was found instead, where that can be told apart.
     pub found: Option<String>,
+    /// The values that are allowed there, as JSON, where they can be listed.
+    pub allowed: Vec<String>,
 }
 
 impl ArgumentError {
@@ -63,6 +65,7 @@ impl ArgumentProblem {
             message: message.into(),
             expected: None,
             found: None,
+            allowed: Vec::new(),
         }
     }
 
@@ -78,6 +81,7 @@ impl ArgumentProblem {
             message: format!("expected {expected}, found {found}"),
             expected: Some(expected),
             found: Some(found),
+            allowed: Vec::new(),
         }
     }
 }

@@ -1,12 +1,12 @@
-use std::{fmt::Write as _, future::Future, sync::Arc};
+use std::{future::Future, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::Validator;
 use serde_json::Value;
 
 use super::{
     ApprovalRule, ArgumentError, ArgumentProblem, DynTool, Flow, Hints, ToolContext, ToolError,
-    ToolSpec, schema, settle, spec::check_name,
+    ToolSpec, against_schema, schema, settle, spec::check_name,
 };
 use crate::call::Canonical;
 
@@ -126,47 +126,19 @@ impl Dynamic {
 }
 
 fn compile(tool: &str, which: &'static str, schema: &Value) -> Result<Validator, DynamicError> {
-    jsonschema::options()
-        .offline()
-        .with_pattern_options(PatternOptions::regex())
-        .build(schema)
-        .map_err(|error| DynamicError::Schema {
-            tool: tool.to_owned(),
-            which,
-            reason: error.to_string(),
-        })
+    against_schema::compile(schema).map_err(|reason| DynamicError::Schema {
+        tool: tool.to_owned(),
+        which,
+        reason,
+    })
 }
 
 fn check(validator: &Validator, value: &Value) -> Result<Canonical, Vec<ArgumentProblem>> {
-    let problems: Vec<_> = validator
-        .iter_errors(value)
-        .map(|error| {
-            let path = error.instance_path().to_string();
-            ArgumentProblem::new(dotted(value, &path), error.to_string())
-        })
-        .collect();
+    let problems = against_schema::problems(validator, value);
     if !problems.is_empty() {
         return Err(problems);
     }
     Canonical::of(value).map_err(|error| vec![ArgumentProblem::new("$", error.to_string())])
-}
-
-/// Turns a JSON pointer (RFC 6901) into a path such as `$.items[2].name`.
-fn dotted(root: &Value, pointer: &str) -> String {
-    let mut path = String::from("$");
-    let mut value = Some(root);
-    // Writing to a `String` cannot fail.
-    for token in pointer.split('/').skip(1) {
-        let key = token.replace("~1", "/").replace("~0", "~");
-        if let Some(Value::Array(items)) = value {
-            let _ = write!(path, "[{key}]");
-            value = key.parse().ok().and_then(|index: usize| items.get(index));
-        } else {
-            let _ = write!(path, ".{key}");
-            value = value.and_then(|value| value.get(&key));
-        }
-    }
-    path
 }
 
 impl DynTool for Dynamic {

@@ -6,6 +6,8 @@
 //! serialised again. From there on only the settled arguments exist: a person sees them, policies
 //! judge them, the tool receives them.
 
+mod against_schema;
+mod approval_rule;
 mod argument_error;
 mod cancellation;
 mod context;
@@ -13,6 +15,7 @@ mod contexts;
 mod delegate;
 #[cfg(feature = "dynamic")]
 mod dynamic;
+mod fact;
 mod flow;
 mod schema;
 mod set;
@@ -25,7 +28,9 @@ mod unused;
 #[doc(hidden)]
 pub mod private;
 
-pub use agentkit_macros::tools;
+pub(crate) use against_schema::SchemaValidator;
+pub use agentkit_macros::tool_list as tools;
+pub use approval_rule::{ApprovalCondition, ApprovalRule, NeedsApproval};
 pub use argument_error::{ArgumentError, ArgumentProblem};
 pub use cancellation::Cancellation;
 pub use context::{RunContext, ToolContext};
@@ -33,10 +38,12 @@ pub use contexts::{ContextType, Contexts};
 pub(crate) use delegate::{Delegate, Task};
 #[cfg(feature = "dynamic")]
 pub use dynamic::{Dynamic, DynamicError};
+pub use fact::{Fact, FactError};
 pub use flow::{Flow, Json, Never};
+pub(crate) use schema::answer_schema;
 pub use set::{DuplicateTool, ToolSet};
 pub(crate) use spec::check_name;
-pub use spec::{ApprovalRule, Hints, SourceLocation, ToolSpec};
+pub use spec::{Hints, SourceLocation, ToolSpec};
 pub use tool_error::ToolError;
 pub use typed::{DynTool, Tool, Typed, erase};
 

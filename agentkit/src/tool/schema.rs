@@ -38,6 +38,11 @@ pub(super) fn accepted<T: JsonSchema + ?Sized>() -> Value {
     finish::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
+/// What a model may answer where a `T` is wanted.
+pub(crate) fn answer_schema<T: JsonSchema + ?Sized>() -> Value {
+    for_models(accepted::<T>())
+}
+
 /// What a `T` looks like once it is serialised.
 pub(super) fn produced<T: JsonSchema + ?Sized>() -> Value {
     finish::<T>(SchemaSettings::draft2020_12().for_serialize())
@@ -66,6 +71,37 @@ pub(super) fn arguments(mut schema: Value) -> Value {
     }
     close(&mut schema);
     schema
+}
+
+/// Takes out what no model needs and some providers refuse: titles, which are the names of Rust
+/// types, and the formats in which schemars writes the width of a number.
+pub(super) fn for_models(mut schema: Value) -> Value {
+    simplify(&mut schema);
+    schema
+}
+
+fn simplify(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    map.remove("title");
+    let numeric = |format: &str| {
+        ["int", "uint", "float", "double"].contains(&format.trim_end_matches(char::is_numeric))
+    };
+    if map
+        .get("format")
+        .and_then(Value::as_str)
+        .is_some_and(numeric)
+    {
+        map.remove("format");
+    }
+    for (keyword, value) in map.iter_mut() {
+        if matches!(keyword.as_str(), "$defs" | "definitions") {
+            if let Value::Object(definitions) = value {
+                definitions.values_mut().for_each(simplify);
+            }
+        } else if IN_PLACE.contains(&&**keyword) || PARTS.contains(&&**keyword) {
+            subschemas_mut(keyword, value, &mut simplify);
+        }
+    }
 }
 
 /// Closes every object that lists its properties and does not say what else it takes.

@@ -5,7 +5,9 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use super::{
-    ArgumentError, ArgumentProblem, ToolSpec, schema,
+    ArgumentError, ArgumentProblem, ToolSpec,
+    against_schema::{self, Checks},
+    schema,
     unused::{self, Loss, Step},
 };
 use crate::call::{Canonical, JsonError, Limits, decode_value};
@@ -15,10 +17,94 @@ pub(super) fn arguments<T: Serialize + DeserializeOwned>(
     raw: &str,
     spec: &ToolSpec,
 ) -> Result<Canonical, ArgumentError> {
+    checked_arguments::<T>(raw, spec, &Checks::default())
+}
+
+/// Settles arguments, with schemas that are compiled once for all calls.
+pub(super) fn checked_arguments<T: Serialize + DeserializeOwned>(
+    raw: &str,
+    spec: &ToolSpec,
+    checks: &Checks,
+) -> Result<Canonical, ArgumentError> {
     let subject = arguments_of(&spec.name);
     let value = object(raw).map_err(|problem| ArgumentError::one(&subject, problem))?;
-    settle::<T>(&value, &schema::property_names(&spec.input_schema))
+    let names = schema::property_names(&spec.input_schema);
+    settle::<T>(&value, &names)
+        .map_err(|problems| match checks.input(spec) {
+            Ok(schema) => with_more(problems, against_schema::problems(schema, &value)),
+            Err(_) => problems,
+        })
+        .and_then(|canonical| {
+            let schema = checks.effective(spec).map_err(|problem| vec![problem])?;
+            bounded(canonical, schema)
+        })
         .map_err(|problems| ArgumentError::new(subject, problems))
+}
+
+/// Settles the answer to a question of a tool, and holds it against the schema of answers.
+pub(super) fn checked_answer<T: Serialize + DeserializeOwned>(
+    raw: &Value,
+    spec: &ToolSpec,
+    checks: &Checks,
+) -> Result<Canonical, ArgumentError> {
+    let subject = || answer_to(&spec.name);
+    let schema = checks
+        .resume(spec)
+        .map_err(|problem| ArgumentError::one(subject(), problem))?;
+    let answer = answer::<T>(raw, &spec.name).map_err(|error| match schema {
+        Some(schema) => {
+            let more = against_schema::problems(schema, raw);
+            ArgumentError::new(subject(), with_more(error.problems().to_vec(), more))
+        }
+        None => error,
+    })?;
+    match schema {
+        Some(schema) => {
+            bounded(answer, schema).map_err(|problems| ArgumentError::new(subject(), problems))
+        }
+        None => Ok(answer),
+    }
+}
+
+/// What the type takes must also keep to the bounds that the schema shows to the model.
+fn bounded(
+    canonical: Canonical,
+    schema: &jsonschema::Validator,
+) -> Result<Canonical, Vec<ArgumentProblem>> {
+    let value = canonical
+        .to_value()
+        .map_err(|error| vec![json_problem(&error)])?;
+    let violations = against_schema::violations(schema, &value);
+    if violations.is_empty() {
+        Ok(canonical)
+    } else {
+        Err(violations)
+    }
+}
+
+/// The first problems, which come from the type, and those of the schema that are about other
+/// parts of the value: a model that learns them all at once need not try again for each.
+fn with_more(
+    mut problems: Vec<ArgumentProblem>,
+    more: Vec<ArgumentProblem>,
+) -> Vec<ArgumentProblem> {
+    let related = |a: &str, b: &str| {
+        let inside = |outer: &str, inner: &str| {
+            inner
+                .strip_prefix(outer)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        a != "$" && b != "$" && (inside(a, b) || inside(b, a)) || a == b
+    };
+    let first: Vec<String> = problems
+        .iter()
+        .map(|problem| problem.path.clone())
+        .collect();
+    problems.extend(
+        more.into_iter()
+            .filter(|problem| !first.iter().any(|path| related(path, &problem.path))),
+    );
+    problems
 }
 
 /// Settles the answer to a question of a tool.

@@ -1,8 +1,8 @@
-use std::{fmt, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 use serde_json::Value;
 
-use super::ContextType;
+use super::{ApprovalRule, ContextType, Fact};
 use crate::call::{Canonical, Digest, FieldHasher};
 
 /// What is known of a tool without calling it.
@@ -29,6 +29,13 @@ pub struct ToolSpec {
     pub approval: ApprovalRule,
     /// What the author says about effects.
     pub hints: Hints,
+    /// How long one call may take; then it is cancelled and has failed. Without a limit a call
+    /// takes as long as it takes.
+    pub timeout: Option<Duration>,
+    /// Words of the author for policies and filters, such as `money`.
+    pub labels: BTreeSet<String>,
+    /// What policies are told about the arguments beside the arguments themselves.
+    pub facts: Vec<Fact>,
     /// The contexts without which the tool cannot run.
     pub contexts: Vec<ContextType>,
     /// Where the tool is declared.
@@ -52,6 +59,9 @@ impl ToolSpec {
             resume_schema: None,
             approval: ApprovalRule::default(),
             hints: Hints::default(),
+            timeout: None,
+            labels: BTreeSet::new(),
+            facts: Vec::new(),
             contexts: Vec::new(),
             source: None,
         }
@@ -77,42 +87,6 @@ impl ToolSpec {
 /// text fits.
 fn text(schema: &Value) -> String {
     Canonical::of(schema).map_or_else(|_| schema.to_string(), |canonical| canonical.to_string())
-}
-
-/// What a tool's declaration says about approval: `#[tool(require_approval …)]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ApprovalRule {
-    /// Whether each call needs an approval.
-    pub required: bool,
-    /// Why, for whoever is asked.
-    pub why: Option<String>,
-    /// How many different people must approve.
-    pub quorum: u32,
-    /// How long a request stays open, where the tool says so.
-    pub ttl: Option<Duration>,
-}
-
-impl ApprovalRule {
-    /// Each call needs one approval.
-    pub fn required() -> Self {
-        Self {
-            required: true,
-            ..Self::default()
-        }
-    }
-}
-
-impl Default for ApprovalRule {
-    /// No approval on the part of the declaration; a policy may still ask for one.
-    fn default() -> Self {
-        Self {
-            required: false,
-            why: None,
-            quorum: 1,
-            ttl: None,
-        }
-    }
 }
 
 /// What a tool's author says about its effects. Policies may refer to these; nothing else trusts

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{ArgumentError, Flow, ToolContext, ToolError, ToolSpec, settle};
+use super::{
+    ArgumentError, Flow, ToolContext, ToolError, ToolSpec, against_schema::Checks, settle,
+};
 use crate::call::Canonical;
 
 /// A tool with typed arguments. `#[tool]` implements it for a type that has the name of the
@@ -78,6 +80,7 @@ pub trait DynTool: Send + Sync {
 /// A [`Tool`] as a [`DynTool`].
 pub struct Typed<T> {
     spec: ToolSpec,
+    checks: Checks,
     tool: PhantomData<fn() -> T>,
 }
 
@@ -86,6 +89,7 @@ impl<T: Tool> Typed<T> {
     pub fn new() -> Self {
         Self {
             spec: T::spec(),
+            checks: Checks::default(),
             tool: PhantomData,
         }
     }
@@ -108,11 +112,11 @@ impl<T: Tool> DynTool for Typed<T> {
     }
 
     fn settle(&self, raw: &str) -> Result<Canonical, ArgumentError> {
-        settle::arguments::<T::Args>(raw, &self.spec)
+        settle::checked_arguments::<T::Args>(raw, &self.spec, &self.checks)
     }
 
     fn check_answer(&self, raw: &Value) -> Result<Canonical, ArgumentError> {
-        settle::answer::<T::Resume>(raw, &self.spec.name)
+        settle::checked_answer::<T::Resume>(raw, &self.spec, &self.checks)
     }
 
     fn run(

@@ -4,8 +4,13 @@
 pub mod contexts;
 pub mod returned;
 
-pub use std::borrow::{Borrow, ToOwned};
-use std::{sync::Arc, time::Duration};
+pub use std::borrow::Borrow;
+use std::{
+    ffi::{CStr, CString, OsStr, OsString},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 pub use schemars;
 use schemars::JsonSchema;
@@ -14,10 +19,10 @@ use serde::Serialize;
 pub use serde_json;
 use serde_json::Value;
 
-use super::{ApprovalRule, ArgumentProblem, schema, settle};
+use super::{ApprovalCondition, ApprovalRule, ArgumentProblem, NeedsApproval, schema, settle};
 pub use super::{
-    ArgumentError, ContextType, DynTool, Flow, Never, SourceLocation, Tool, ToolContext, ToolError,
-    ToolSpec, erase,
+    ArgumentError, ContextType, DynTool, Fact, Flow, Never, SourceLocation, Tool, ToolContext,
+    ToolError, ToolSpec, erase,
 };
 use crate::call::{Canonical, CanonicalError};
 
@@ -26,7 +31,7 @@ pub type Returned<S> = Result<Flow<Value, S>, ToolError>;
 
 /// The schema of what a model may send.
 pub fn input_schema<T: JsonSchema>() -> Value {
-    schema::arguments(schema::accepted::<T>())
+    schema::for_models(schema::arguments(schema::accepted::<T>()))
 }
 
 /// The schema of the arguments once they are serialised again.
@@ -58,6 +63,101 @@ pub fn approval(why: Option<String>, quorum: u32, ttl_seconds: Option<u64>) -> A
     rule.quorum = quorum;
     rule.ttl = ttl_seconds.map(Duration::from_secs);
     rule
+}
+
+/// What a tool can borrow an argument as: the field holds the owned form. Unlike with `ToOwned`
+/// nothing needs to be cloned, so a type of the tool's author need not be `Clone`.
+#[diagnostic::on_unimplemented(
+    message = "an argument cannot be borrowed as `{Self}`",
+    label = "what owns this is not known",
+    note = "take the owned type"
+)]
+pub trait Lend {
+    /// What the field holds.
+    type Owned: Borrow<Self>;
+}
+
+impl<T> Lend for T {
+    type Owned = T;
+}
+
+impl Lend for str {
+    type Owned = String;
+}
+
+impl<T> Lend for [T] {
+    type Owned = Vec<T>;
+}
+
+impl Lend for Path {
+    type Owned = PathBuf;
+}
+
+impl Lend for OsStr {
+    type Owned = OsString;
+}
+
+impl Lend for CStr {
+    type Owned = CString;
+}
+
+/// What can be written as an argument of a tool. There is one such trait for each derive that an
+/// argument needs, so that each speaks of one bound, in the same words.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a tool",
+    label = "a model cannot send this",
+    note = "an argument needs `#[derive(serde::Serialize, serde::Deserialize, \
+            schemars::JsonSchema)]`; what comes from the application is taken with `#[ctx]`"
+)]
+pub trait Written: Serialize {}
+
+impl<T: Serialize> Written for T {}
+
+/// What can be read as an argument of a tool.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a tool",
+    label = "a model cannot send this",
+    note = "an argument needs `#[derive(serde::Serialize, serde::Deserialize, \
+            schemars::JsonSchema)]`; what comes from the application is taken with `#[ctx]`"
+)]
+pub trait Readable<'de>: serde::Deserialize<'de> {}
+
+impl<'de, T: serde::Deserialize<'de>> Readable<'de> for T {}
+
+/// What can be described to a model as an argument of a tool.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a tool",
+    label = "a model cannot send this",
+    note = "an argument needs `#[derive(serde::Serialize, serde::Deserialize, \
+            schemars::JsonSchema)]`; what comes from the application is taken with `#[ctx]`"
+)]
+pub trait Described: JsonSchema {}
+
+impl<T: JsonSchema> Described for T {}
+
+/// The condition for approvals of the tool `T`.
+pub fn condition<T, F, R>(predicate: F) -> Option<ApprovalCondition>
+where
+    T: Tool,
+    F: Fn(&T::Args) -> R + Send + Sync + 'static,
+    R: NeedsApproval,
+{
+    Some(ApprovalCondition::typed::<T, F, R>(predicate))
+}
+
+/// A fact about calls of the tool `T`.
+pub fn fact<T, F, V>(name: &str, derivation: F) -> Fact
+where
+    T: Tool,
+    F: Fn(&T::Args) -> V + Send + Sync + 'static,
+    V: Serialize + JsonSchema,
+{
+    Fact::typed::<T, F, V>(name, derivation)
+}
+
+/// How long a call may take.
+pub const fn seconds(seconds: u64) -> Option<Duration> {
+    Some(Duration::from_secs(seconds))
 }
 
 /// Joins doc comments; blank lines before and after the text are dropped.
