@@ -101,7 +101,10 @@ async fn a_tool_that_changed_or_vanished_voids_the_call_and_not_the_run() {
     let desk = world.host(pays("bob", 5)).await;
     let (run, _) = stopped(&desk).await;
     world
-        .tamper("UPDATE agentkit_calls SET input_schema = zeroblob(32)")
+        .tamper(&format!(
+            "UPDATE agentkit_calls SET input_schema = {}",
+            world.database.zeros()
+        ))
         .await;
     let text = finished(desk.resume_and_wait(&run).await.unwrap());
     assert!(text.contains("another schema"), "{text}");

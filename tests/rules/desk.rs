@@ -2,7 +2,6 @@
 //! a database of its own for every test.
 
 use std::{
-    path::PathBuf,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
@@ -20,6 +19,8 @@ use agentkit::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use crate::database::TestDatabase;
 
 /// Everything that tools did, outside of the database.
 #[derive(Clone, Default)]
@@ -205,27 +206,28 @@ pub fn frank() -> Principal {
 
 /// A database and what the tools did; hosts as many instances as a test wants.
 pub struct World {
-    pub path: PathBuf,
+    pub database: TestDatabase,
     pub ledger: Ledger,
     pub hold: Hold,
 }
 
-static NEXT: AtomicU32 = AtomicU32::new(0);
-
 impl World {
+    /// On the back end under test.
     pub fn new() -> Self {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("agentkit-rules-{}-{number}.db", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        Self::on(TestDatabase::new())
+    }
+
+    /// On a database of the test's choice.
+    pub fn on(database: TestDatabase) -> Self {
         Self {
-            path,
+            database,
             ledger: Ledger::default(),
             hold: Hold::default(),
         }
     }
 
     pub fn url(&self) -> String {
-        format!("sqlite://{}?mode=rwc", self.path.display())
+        self.database.url().to_owned()
     }
 
     pub async fn store(&self) -> Store {
@@ -259,24 +261,10 @@ impl World {
 
     /// Changes rows by hand, as someone with access to the database could.
     pub async fn tamper(&self, sql: &str) {
-        use sea_orm::{ConnectionTrait as _, Database};
-        let database = Database::connect(self.url()).await.unwrap();
-        database
-            .execute_unprepared("PRAGMA busy_timeout = 15000")
-            .await
-            .unwrap();
+        use sea_orm::ConnectionTrait as _;
+        let database = self.database.connect().await;
         let changed = database.execute_unprepared(sql).await.unwrap();
         assert!(changed.rows_affected() > 0, "`{sql}` changed nothing");
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        for suffix in ["", "-wal", "-shm"] {
-            let mut path = self.path.clone().into_os_string();
-            path.push(suffix);
-            let _ = std::fs::remove_file(path);
-        }
     }
 }
 

@@ -17,6 +17,7 @@
 )]
 #![allow(clippy::large_futures, reason = "a test has one of them")]
 
+mod database;
 mod desk;
 mod team;
 mod workloads;
@@ -28,6 +29,7 @@ mod a_budget_counts_over_suspensions;
 mod a_call_ends_once;
 mod a_call_of_a_dead_instance_is_in_doubt;
 mod a_cancelled_run_ends_with_what_its_tools_report;
+mod a_database_is_brought_up_to_date_once;
 mod a_decision_is_about_one_fingerprint;
 mod a_decision_is_read_strictly;
 mod a_declined_call_is_not_asked_again;
@@ -38,6 +40,7 @@ mod a_failed_model_leaves_the_run_resumable;
 mod a_pending_call_can_be_decided_at_once;
 mod a_question_takes_a_fitting_answer_only;
 mod a_repeated_approval_starts_nothing;
+mod a_stranger_can_check_the_journal;
 mod a_suspended_run_survives_a_restart;
 mod a_thread_holds_a_conversation;
 mod a_tool_keeps_its_time_limit;
@@ -56,6 +59,7 @@ mod hooks_act_before_anyone_is_asked;
 mod nobody_is_asked_about_a_call_that_cannot_run;
 mod options_hold_across_suspensions;
 mod release_checks_every_ground_again;
+mod rows_hold_what_was_put_into_them;
 mod spans_follow_the_genai_conventions;
 mod strangers_learn_nothing;
 mod the_inbox_finds_what_waits;

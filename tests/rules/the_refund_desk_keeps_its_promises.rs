@@ -6,6 +6,7 @@ use std::{
     process::{Child, Command, Output, Stdio},
 };
 
+use crate::database::TestDatabase;
 use crate::desk::World;
 
 /// The example's program beside this test, or nothing where it was not built.
@@ -28,7 +29,10 @@ fn program() -> Option<PathBuf> {
 
 fn desk(program: &Path, world: &World, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
-    command.arg("--db").arg(&world.path).args(arguments);
+    command
+        .arg("--db")
+        .arg(world.database.path())
+        .args(arguments);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -80,7 +84,7 @@ async fn refunds(world: &World) -> i64 {
 #[tokio::test]
 async fn killed_at_the_prompt_it_is_still_pending_and_refunds_once() {
     let Some(program) = program() else { return };
-    let world = World::new();
+    let world = World::on(TestDatabase::file());
     let (mut child, id) = at_the_prompt(desk(&program, &world, &["Refund order ord-1042"]));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -107,7 +111,7 @@ async fn killed_at_the_prompt_it_is_still_pending_and_refunds_once() {
 async fn two_processes_approve_at_once_fifty_times_and_one_refund_is_made_each_time() {
     let Some(program) = program() else { return };
     for _ in 0..50 {
-        let world = World::new();
+        let world = World::on(TestDatabase::file());
         let (mut child, id) = at_the_prompt(desk(&program, &world, &["Refund order ord-1042"]));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -126,7 +130,7 @@ async fn two_processes_approve_at_once_fifty_times_and_one_refund_is_made_each_t
 #[tokio::test]
 async fn arguments_changed_by_hand_are_refused() {
     let Some(program) = program() else { return };
-    let world = World::new();
+    let world = World::on(TestDatabase::file());
     says(desk(&program, &world, &["Refund order ord-1042"]), "q\n");
     world.tamper("UPDATE agentkit_calls SET arguments = replace(arguments, '24900', '1') WHERE tool = 'issue_refund'").await;
     let refused = says(desk(&program, &world, &[]), "a\n");
@@ -173,11 +177,11 @@ async fn other_inputs_work_too() {
         ("What's the weather?", "Oslo\n", "Oslo: 18 °C"),
         ("What's the weather in Bergen?", "", "Bergen: 18 °C"),
     ] {
-        let world = World::new();
+        let world = World::on(TestDatabase::file());
         let said = says(desk(&program, &world, &[input]), lines);
         assert!(said.contains(expected), "{input}: {said}");
     }
-    let world = World::new();
+    let world = World::on(TestDatabase::file());
     let said = says(
         desk(
             &program,

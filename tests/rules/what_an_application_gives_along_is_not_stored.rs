@@ -1,7 +1,7 @@
 use agentkit::{gate::RequireApproval, model::scripted::Reply, prelude::*};
 use serde_json::json;
 
-use crate::desk::*;
+use crate::{database::TestDatabase, desk::*};
 
 fn looks() -> Reply {
     Reply::calls().call("whoami", &json!({}))
@@ -18,7 +18,7 @@ fn input() -> Input {
 
 #[tokio::test]
 async fn unless_it_is_marked_and_then_it_holds_across_suspensions() {
-    let world = World::new();
+    let world = World::on(TestDatabase::file());
     let pay = Reply::calls().call("pay", &json!({"to": "bob", "cents": 5}));
     let desk = world.host(calls(looks()).reply(pay)).await;
     let run = suspended(desk.generate(input()).await.unwrap()).run;
@@ -30,7 +30,7 @@ async fn unless_it_is_marked_and_then_it_holds_across_suspensions() {
         ]
     );
     for suffix in ["", "-wal"] {
-        let mut path = world.path.clone().into_os_string();
+        let mut path = world.database.path().clone().into_os_string();
         path.push(suffix);
         let bytes = std::fs::read(path).unwrap();
         let found = |text: &str| {

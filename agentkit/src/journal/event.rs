@@ -179,6 +179,12 @@ pub enum Event {
         /// How: `finished`, `failed` or `cancelled`.
         status: String,
     },
+    /// What people, the model and the tools wrote was erased, with the run's secret. The events
+    /// stay, and so does the chain.
+    ContentErased {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Event {
@@ -200,6 +206,7 @@ impl Event {
             Self::TakenOver { .. } => "taken_over",
             Self::RunSuspended { .. } => "run_suspended",
             Self::RunEnded { .. } => "run_ended",
+            Self::ContentErased { .. } => "content_erased",
         }
     }
 }

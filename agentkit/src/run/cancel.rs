@@ -269,7 +269,7 @@ impl Work {
                     text: String::new(),
                     reason,
                 };
-                self.put_down(RunEnd::Cancelled, &[ended], vec![last])
+                self.put_down(&RunEnd::Cancelled, &[ended], vec![last])
                     .await?;
                 Ok(Ending::Finished {
                     run: self.run.id.clone(),

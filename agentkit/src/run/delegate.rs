@@ -107,7 +107,6 @@ impl Work {
             None => self.start_child(agent, call).await?,
         };
         if record.status.is_final() {
-            agent.store.hand_back(&lease).await?;
             return Ok(Opened::Over(agent.over(record).await?));
         }
         let lease = Arc::new(lease);
@@ -170,7 +169,7 @@ impl Work {
         };
         let lease = agent
             .store
-            .start_run(new, &agent.instance, agent.settings.lease)
+            .start_run(&new, &agent.instance, agent.settings.lease)
             .await?;
         Ok((lease, agent.store.run(&id).await?))
     }
@@ -229,7 +228,7 @@ impl Work {
                     state: facts.call.state.after(event).unwrap_or(facts.call.state),
                     content: content_digest(&facts.run.secret, outcome.as_bytes()),
                 });
-                change.outcome = Some(outcome);
+                change.outcome = Some(outcome.clone());
                 Ok::<_, StoreError>(Some(change))
             })
             .await?;

@@ -232,7 +232,7 @@ impl Work {
             pending: waiting.iter().map(|call| call.call.clone()).collect(),
         };
         if self
-            .put_down(RunEnd::Suspended, &[event], vec![last])
+            .put_down(&RunEnd::Suspended, &[event], vec![last])
             .await?
         {
             Ok(Some(waiting))
@@ -286,7 +286,7 @@ impl Work {
             text: text.clone(),
             reason,
         });
-        self.put_down(end, &events, last).await?;
+        self.put_down(&end, &events, last).await?;
         Ok(Ending::Finished {
             run: self.run.id.clone(),
             text,
@@ -375,7 +375,7 @@ impl Work {
     /// Puts the run down, and tells of it as the last event.
     pub(super) async fn put_down(
         &self,
-        end: RunEnd,
+        end: &RunEnd,
         events: &[Event],
         last: Vec<RunEvent>,
     ) -> Result<bool, StoreError> {
@@ -407,7 +407,7 @@ impl Work {
             error: error.clone(),
         };
         let end = RunEnd::Interrupted { error };
-        if let Err(error) = self.put_down(end, &events, vec![last]).await {
+        if let Err(error) = self.put_down(&end, &events, vec![last]).await {
             tracing::warn!(run = %self.run.id, %error, "putting a run down");
         }
     }

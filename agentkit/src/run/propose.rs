@@ -42,13 +42,7 @@ impl Work {
         let records = self
             .runtime
             .store
-            .record_step(
-                &self.lease,
-                body.clone(),
-                calls,
-                used(&turn.usage),
-                &[answered],
-            )
+            .record_step(&self.lease, &body, &calls, used(&turn.usage), &[answered])
             .await?;
         self.run.step = step;
         self.remember(step, body);

@@ -104,7 +104,7 @@ impl Work {
     async fn change(
         &self,
         call: &CallId,
-        change: impl FnOnce(&Facts) -> Result<CallChange, StoreError> + Send,
+        mut change: impl FnMut(&Facts) -> Result<CallChange, StoreError> + Send,
     ) -> Result<Facts, StoreError> {
         let decide = |facts: &Facts| change(facts).map(Some);
         self.runtime

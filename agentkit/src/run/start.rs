@@ -75,7 +75,7 @@ impl Runtime {
         };
         let started = self
             .store
-            .start_run(new, &self.instance, self.settings.lease)
+            .start_run(&new, &self.instance, self.settings.lease)
             .await;
         let lease = match (started, &input.options.thread) {
             (Err(StoreError::ForeignThread { thread }), Some(options)) => {
@@ -181,6 +181,10 @@ impl Runtime {
                 (lease, record, options)
             }
         };
+        if record.status.is_final() {
+            // It ended while this instance waited for the lease.
+            return self.over(record).await;
+        }
         let lease = Arc::new(lease);
         let cancellation = Cancellation::new();
         let _entered = self.active.enter(run, cancellation.clone());
@@ -192,11 +196,6 @@ impl Runtime {
             every,
             cancellation.clone(),
         );
-        if record.status.is_final() {
-            // It ended while this instance waited for the lease.
-            self.store.hand_back(&lease).await?;
-            return self.over(record).await;
-        }
         let deadline = options
             .max_time
             .map(|time| tokio::time::Instant::now() + time.saturating_sub(record.worked));

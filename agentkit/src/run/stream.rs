@@ -209,7 +209,7 @@ impl Listener {
         &self,
         store: &Store,
         lease: &Lease,
-        end: RunEnd,
+        end: &RunEnd,
         events: &[crate::journal::Event],
         last: Vec<RunEvent>,
     ) -> Result<bool, StoreError> {

@@ -1,9 +1,13 @@
 use std::time::Duration;
 
-use sea_orm::{ActiveModelTrait as _, ColumnTrait as _, EntityTrait as _, QueryFilter as _, Set};
+use sea_orm::{
+    ActiveModelTrait as _, ColumnTrait as _, EntityTrait as _, Iterable as _, QueryFilter as _,
+    Set, TryIntoModel as _,
+};
 
 use super::{
     CallRecord, GateRecord, Lease, RunRecord, Store, StoreError,
+    backend::Retry,
     entity::{calls, decisions},
     rows,
     run::Usage,
@@ -124,6 +128,12 @@ fn bytes(digest: &Digest) -> Vec<u8> {
     digest.as_bytes().to_vec()
 }
 
+/// PostgreSQL has no character of number 0, and what a model or a tool wrote must not keep its call
+/// from being recorded.
+pub(super) fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
 fn gate_text(call: &str, gate: &GateRecord) -> Result<String, StoreError> {
     serde_json::to_string(gate).map_err(|error| StoreError::corrupt("gate record", call, error))
 }
@@ -165,8 +175,28 @@ impl Store {
     pub(crate) async fn record_step(
         &self,
         lease: &Lease,
-        message: String,
-        calls: Vec<NewCall>,
+        message: &str,
+        calls: &[NewCall],
+        usage: Usage,
+        events: &[Event],
+    ) -> Result<Vec<CallRecord>, StoreError> {
+        let mut retry = Retry::new();
+        loop {
+            match self
+                .try_record_step(lease, message, calls, usage, events)
+                .await
+            {
+                Err(error) => retry.after(error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_record_step(
+        &self,
+        lease: &Lease,
+        message: &str,
+        calls: &[NewCall],
         usage: Usage,
         events: &[Event],
     ) -> Result<Vec<CallRecord>, StoreError> {
@@ -175,7 +205,9 @@ impl Store {
         let step = transaction.row.step.saturating_add(1);
         transaction.changes.step = Set(step);
         transaction.use_tokens(usage);
-        transaction.say(&lease.run, step, message).await?;
+        transaction
+            .say(&lease.run, step, message.to_owned())
+            .await?;
         for event in events {
             transaction.append(event)?;
         }
@@ -190,8 +222,8 @@ impl Store {
                 run_id: Set(lease.run.to_string()),
                 step: Set(step),
                 position: Set(position),
-                provider_id: Set(call.provider_id),
-                tool: Set(call.tool),
+                provider_id: Set(storable(&call.provider_id)),
+                tool: Set(storable(&call.tool)),
                 state: Set(state.as_str().to_owned()),
                 version: Set(1),
                 arguments: Set(None),
@@ -207,7 +239,7 @@ impl Store {
                 expires_at: Set(None),
                 payload: Set(None),
                 answer: Set(None),
-                outcome: Set(call.outcome),
+                outcome: Set(call.outcome.as_deref().map(storable)),
                 epoch: Set(None),
                 untold: Set(false),
                 created_at: Set(now.as_micros()),
@@ -216,10 +248,7 @@ impl Store {
             if let Some(binding) = &call.binding {
                 bind(&mut row, binding, now, id)?;
             }
-            let row = row
-                .insert(&transaction.tx)
-                .await
-                .map_err(StoreError::while_trying("write a call"))?;
+            let row = insert_call(&transaction, row).await?;
             for event in &call.events {
                 transaction.append(event)?;
             }
@@ -233,6 +262,16 @@ impl Store {
 
     /// Notes, as the holder of the lease, that listeners were told of the ends of calls.
     pub(crate) async fn told(&self, lease: &Lease, calls: &[CallId]) -> Result<(), StoreError> {
+        let mut retry = Retry::new();
+        loop {
+            match self.try_told(lease, calls).await {
+                Err(error) => retry.after(error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_told(&self, lease: &Lease, calls: &[CallId]) -> Result<(), StoreError> {
         let transaction = RunTransaction::begin_held(self, lease).await?;
         calls::Entity::update_many()
             .set(calls::ActiveModel {
@@ -241,7 +280,7 @@ impl Store {
             })
             .filter(calls::Column::RunId.eq(lease.run.as_str()))
             .filter(calls::Column::Id.is_in(calls.iter().map(CallId::as_str)))
-            .exec(&transaction.tx)
+            .exec(transaction.tx())
             .await
             .map_err(StoreError::while_trying("change calls"))?;
         transaction.commit().await
@@ -260,34 +299,73 @@ impl Store {
     /// Changes one call: reads what stands, lets `decide` say what is to happen, and writes it,
     /// all in one transaction. With a lease, only as its holder.
     ///
-    /// `decide` returns nothing where nothing is to change; its errors undo the transaction.
+    /// `decide` returns nothing where nothing is to change; its errors undo the transaction. It is
+    /// asked again where the transaction has to be tried again.
     pub(crate) async fn change_call<E: From<StoreError>>(
         &self,
         run: &RunId,
         holder: Option<&Lease>,
         call: &CallId,
-        decide: impl FnOnce(&Facts) -> Result<Option<CallChange>, E>,
+        mut decide: impl FnMut(&Facts) -> Result<Option<CallChange>, E>,
     ) -> Result<Facts, E> {
+        let mut retry = Retry::new();
+        loop {
+            match self.try_change(run, holder, call, &mut decide).await {
+                Ok(done) => return done,
+                Err(error) => retry.after(error).await?,
+            }
+        }
+    }
+
+    async fn try_change<E>(
+        &self,
+        run: &RunId,
+        holder: Option<&Lease>,
+        call: &CallId,
+        decide: &mut impl FnMut(&Facts) -> Result<Option<CallChange>, E>,
+    ) -> Result<Result<Facts, E>, StoreError> {
         let mut transaction = match holder {
             Some(lease) => RunTransaction::begin_held(self, lease).await?,
             None => RunTransaction::begin(self, run).await?,
         };
-        let mut facts = read_facts(&transaction, call).await?;
-        if let Some(change) = decide(&facts)? {
-            write_change(&mut transaction, holder, &mut facts, change).await?;
-            if holder.is_none() && !facts.call.state.needs_person() {
-                transaction.wake().await?;
+        let (mut facts, row) = read_facts(&transaction, call).await?;
+        match decide(&facts) {
+            Err(error) => return Ok(Err(error)),
+            Ok(None) => {}
+            Ok(Some(change)) => {
+                write_change(&mut transaction, holder, &mut facts, row, change).await?;
+                if holder.is_none() && !facts.call.state.needs_person() {
+                    transaction.wake().await?;
+                }
+                transaction.commit().await?;
             }
-            transaction.commit().await?;
         }
-        Ok(facts)
+        Ok(Ok(facts))
     }
 }
 
-async fn read_facts(transaction: &RunTransaction, call: &CallId) -> Result<Facts, StoreError> {
+async fn insert_call(
+    transaction: &RunTransaction,
+    row: calls::ActiveModel,
+) -> Result<calls::Model, StoreError> {
+    let written = row
+        .clone()
+        .try_into_model()
+        .map_err(StoreError::while_trying("write a call"))?;
+    calls::Entity::insert(row)
+        .exec_without_returning(transaction.tx())
+        .await
+        .map_err(StoreError::while_trying("write a call"))?;
+    Ok(written)
+}
+
+async fn read_facts(
+    transaction: &RunTransaction,
+    call: &CallId,
+) -> Result<(Facts, calls::Model), StoreError> {
     let row = calls::Entity::find_by_id(call.as_str())
         .filter(calls::Column::RunId.eq(transaction.row.id.as_str()))
-        .one(&transaction.tx)
+        .one(transaction.tx())
         .await
         .map_err(StoreError::while_trying("read a call"))?
         .ok_or_else(|| StoreError::UnknownCall {
@@ -296,10 +374,10 @@ async fn read_facts(transaction: &RunTransaction, call: &CallId) -> Result<Facts
         })?;
     let decisions = decisions::Entity::find()
         .filter(decisions::Column::CallId.eq(call.as_str()))
-        .all(&transaction.tx)
+        .all(transaction.tx())
         .await
         .map_err(StoreError::while_trying("read decisions"))?;
-    Ok(Facts {
+    let facts = Facts {
         run: rows::run(&transaction.row)?,
         call: rows::call(&row)?,
         decisions: decisions
@@ -307,13 +385,15 @@ async fn read_facts(transaction: &RunTransaction, call: &CallId) -> Result<Facts
             .map(rows::decision)
             .collect::<Result<_, _>>()?,
         now: transaction.now,
-    })
+    };
+    Ok((facts, row))
 }
 
 async fn write_change(
     transaction: &mut RunTransaction,
     holder: Option<&Lease>,
     facts: &mut Facts,
+    before: calls::Model,
     change: CallChange,
 ) -> Result<(), StoreError> {
     let (call, now) = (&facts.call, facts.now);
@@ -344,17 +424,17 @@ async fn write_change(
         row.answer = Set(Some(answer.to_string()));
     }
     if let Some(outcome) = change.outcome {
-        row.outcome = Set(Some(outcome));
+        row.outcome = Set(Some(storable(&outcome)));
     }
     if change.event == CallEvent::Start {
         row.epoch = Set(holder.map(|lease| lease.epoch));
     }
     let changed = calls::Entity::update_many()
-        .set(row)
+        .set(row.clone())
         .filter(calls::Column::Id.eq(call.id.as_str()))
         .filter(calls::Column::State.eq(call.state.as_str()))
         .filter(calls::Column::Version.eq(call.version))
-        .exec(&transaction.tx)
+        .exec(transaction.tx())
         .await
         .map_err(StoreError::while_trying("change a call"))?;
     if changed.rows_affected != 1 {
@@ -379,20 +459,29 @@ async fn write_change(
     for event in &change.events {
         transaction.append(event)?;
     }
-    let row = calls::Entity::find_by_id(call.id.as_str())
-        .one(&transaction.tx)
-        .await
-        .map_err(StoreError::while_trying("read a call"))?
-        .ok_or_else(|| StoreError::Conflict {
-            call: call.id.to_string(),
-        })?;
-    let record = rows::call(&row)?;
+    let record = rows::call(&changed_row(before, &row)?)?;
     let asked = change.ask.is_some() || change.binding.is_some_and(|binding| binding.ask.is_some());
     if asked {
         append_request(transaction, &record)?;
     }
     facts.call = record;
     Ok(())
+}
+
+/// The row as it is after a change, without reading it again.
+fn changed_row(
+    before: calls::Model,
+    change: &calls::ActiveModel,
+) -> Result<calls::Model, StoreError> {
+    let mut after: calls::ActiveModel = before.into();
+    for column in calls::Column::iter() {
+        if let Set(value) = change.get(column) {
+            after.set(column, value);
+        }
+    }
+    after
+        .try_into_model()
+        .map_err(StoreError::while_trying("change a call"))
 }
 
 /// Journals that people are asked about a call, where they are.
@@ -423,12 +512,12 @@ async fn insert_decision(
         kind: Set(decision.verdict.kind().as_str().to_owned()),
         fingerprint: Set(bytes(decision.fingerprint.digest())),
         approver: Set(approver),
-        reason: Set(decision.verdict.reason().map(str::to_owned)),
+        reason: Set(decision.verdict.reason().map(storable)),
         content: Set(decision.verdict.content()),
         decided_at: Set(transaction.now.as_micros()),
     };
     decisions::Entity::insert(row)
-        .exec_without_returning(&transaction.tx)
+        .exec_without_returning(transaction.tx())
         .await
         .map(|_| ())
         .map_err(StoreError::while_trying("record a decision"))

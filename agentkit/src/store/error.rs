@@ -21,6 +21,24 @@ pub enum StoreError {
         /// What is wrong with it, and the remedy.
         why: &'static str,
     },
+    /// A prefix of table names that cannot be one.
+    #[error(
+        "`{prefix}` cannot begin the names of tables: use lower-case letters, digits and underscores, at most 24"
+    )]
+    Prefix {
+        /// The prefix.
+        prefix: String,
+    },
+    /// The transaction was undone every time it was tried, since others were in its way.
+    #[error("the database undid the transaction every time it was tried; nothing was written")]
+    Busy,
+    /// The connection was lost while a transaction was being committed, and whether it was could
+    /// not be read since. Nothing is done twice: read how the run stands before going on.
+    #[error("it is not known whether the last change of run `{run}` was written")]
+    Unknown {
+        /// The run.
+        run: String,
+    },
     /// The database was written by a newer version of this library.
     #[error(
         "the database has schema `{found}`, which this version does not know; run the newer version of agentkit that wrote it"
@@ -81,6 +99,14 @@ pub enum StoreError {
     Conflict {
         /// The call.
         call: String,
+    },
+    /// Only a run that is over can be erased.
+    #[error("run `{run}` is {status}; only a run that is over can be erased: cancel it first")]
+    NotOver {
+        /// The run.
+        run: String,
+        /// How it stands.
+        status: String,
     },
     /// The operating system gave no randomness for a nonce or a secret.
     #[error("no randomness for a nonce")]

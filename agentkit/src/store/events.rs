@@ -1,11 +1,16 @@
 //! What a run's listeners are shown, kept so that any process can show it.
 
 use sea_orm::{
-    ColumnTrait as _, DatabaseTransaction, EntityTrait as _, QueryFilter as _, QueryOrder as _,
+    ColumnTrait as _, ConnectionTrait, EntityTrait as _, QueryFilter as _, QueryOrder as _,
     QuerySelect as _, Set, sea_query::OnConflict,
 };
 
-use super::{Lease, Store, StoreError, entity::events, transaction::RunTransaction};
+use super::{
+    Lease, Store, StoreError,
+    backend::{CommitOutcome, Retry},
+    entity::events,
+    transaction::{RunTransaction, Writing},
+};
 use crate::call::RunId;
 
 /// An event of a run, as it is stored.
@@ -24,8 +29,22 @@ impl Store {
         lease: &Lease,
         events: &[StoredEvent],
     ) -> Result<(), StoreError> {
+        let mut retry = Retry::new();
+        loop {
+            match self.try_append_events(lease, events).await {
+                Err(error) => retry.after(error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_append_events(
+        &self,
+        lease: &Lease,
+        events: &[StoredEvent],
+    ) -> Result<(), StoreError> {
         let transaction = RunTransaction::begin_held(self, lease).await?;
-        insert_events(&transaction.tx, &lease.run, events).await?;
+        insert_events(transaction.tx(), &lease.run, events).await?;
         transaction.commit().await
     }
 
@@ -57,20 +76,43 @@ impl Store {
     ///
     /// When the database fails.
     pub async fn forget_events(&self, run: &RunId) -> Result<u64, StoreError> {
-        events::Entity::delete_many()
-            .filter(events::Column::RunId.eq(run.as_str()))
-            .exec(&self.inner.writer)
-            .await
-            .map(|deleted| deleted.rows_affected)
-            .map_err(StoreError::while_trying("delete events"))
+        let mut retry = Retry::new();
+        loop {
+            match self.try_forget_events(run).await {
+                Err(error) => retry.after(error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_forget_events(&self, run: &RunId) -> Result<u64, StoreError> {
+        let writing = Writing::begin(self).await?;
+        let deleted = delete_events(&writing.tx, run).await?;
+        match writing.commit().await? {
+            CommitOutcome::Committed => Ok(deleted),
+            // Deleting again does no harm.
+            CommitOutcome::Unknown => Err(StoreError::Busy),
+        }
     }
 }
 
 /// How many rows go into one statement: databases bound the number of parameters.
 const CHUNK: usize = 1000;
 
+pub(super) async fn delete_events(
+    tx: &impl ConnectionTrait,
+    run: &RunId,
+) -> Result<u64, StoreError> {
+    events::Entity::delete_many()
+        .filter(events::Column::RunId.eq(run.as_str()))
+        .exec(tx)
+        .await
+        .map(|deleted| deleted.rows_affected)
+        .map_err(StoreError::while_trying("delete events"))
+}
+
 pub(super) async fn insert_events(
-    tx: &DatabaseTransaction,
+    tx: &impl ConnectionTrait,
     run: &RunId,
     events: &[StoredEvent],
 ) -> Result<(), StoreError> {

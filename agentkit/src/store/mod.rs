@@ -2,12 +2,19 @@
 //!
 //! Every change of a call is one conditional update on its id, state and version, in one
 //! transaction with its journal event and its side rows. Time is the database's.
+//!
+#![doc = include_str!("beyond_one_machine.md")]
 
+mod audit;
+mod backend;
 mod call;
 mod connect;
 mod entity;
+mod erase;
 mod error;
 mod events;
+mod group;
+mod handle;
 mod inbox;
 mod migration;
 mod record;
@@ -19,7 +26,7 @@ mod transaction;
 mod tree;
 
 pub(crate) use call::{Ask, Binding, CallChange, Facts, NewCall, NewDecision, StoredDecision};
-pub use connect::Store;
+pub use connect::{Store, StoreOptions};
 pub use error::StoreError;
 pub(crate) use events::StoredEvent;
 pub use inbox::{Page, RunFilter, RunSummary};

@@ -21,11 +21,11 @@ fn fixed<const N: usize>(
         .map_err(|_| StoreError::corrupt(what, id, format!("{} bytes instead of {N}", bytes.len())))
 }
 
-fn digest(what: &'static str, id: &str, bytes: &[u8]) -> Result<Digest, StoreError> {
+pub(super) fn digest(what: &'static str, id: &str, bytes: &[u8]) -> Result<Digest, StoreError> {
     fixed(what, id, bytes).map(Digest::from_bytes)
 }
 
-fn optional_digest(
+pub(super) fn optional_digest(
     what: &'static str,
     id: &str,
     bytes: Option<&Vec<u8>>,

@@ -1,19 +1,21 @@
 use std::time::Duration;
 
 use sea_orm::{
-    ActiveModelTrait as _, ColumnTrait as _, EntityTrait as _, QueryFilter as _, QueryOrder as _,
-    Set,
+    ColumnTrait as _, ConnectionTrait, EntityTrait as _, QueryFilter as _, QueryOrder as _, Set,
+    TryIntoModel as _,
     sea_query::{Query, SimpleExpr},
 };
 
 use super::{
-    CallRecord, Lease, ParentCall, RunRecord, RunStatus, Store, StoreError, StoredMessage, connect,
+    CallRecord, Lease, ParentCall, RunRecord, RunStatus, Store, StoreError, StoredMessage,
+    backend::{self, Retry},
+    call::storable,
     entity::{calls, journal, messages, policy_versions, runs},
     events::{StoredEvent, insert_events},
     migration::FORMAT,
     rows,
     threads::{self, ThreadPlace},
-    transaction::{self, RunTransaction},
+    transaction::{RunTransaction, Writing},
 };
 use crate::{
     call::{CallState, Digest, Principal, RunId, RunSecret, Timestamp},
@@ -63,17 +65,33 @@ impl Store {
     /// Writes a new run and takes the lease on it.
     pub(crate) async fn start_run(
         &self,
-        new: NewRun,
+        new: &NewRun,
         owner: &str,
         lease: Duration,
     ) -> Result<Lease, StoreError> {
-        let tx = transaction::begin(self).await?;
-        let now = connect::now(&tx).await?;
+        let mut retry = Retry::new();
+        loop {
+            match self.try_start_run(new, owner, lease).await {
+                Err(error) => retry.after(error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_start_run(
+        &self,
+        new: &NewRun,
+        owner: &str,
+        lease: Duration,
+    ) -> Result<Lease, StoreError> {
+        let writing = Writing::begin(self).await?;
+        let now = backend::now(&writing.tx).await?;
         let requester = serde_json::to_string(&new.requester)
             .map_err(|error| StoreError::corrupt("requester", new.id.as_str(), error))?;
         let position = match &new.thread {
             Some(place) => {
-                threads::take_place(&tx, new.requester.tenant.as_deref(), place, now).await?
+                threads::take_place(&writing.tx, new.requester.tenant.as_deref(), place, now)
+                    .await?
             }
             None => None,
         };
@@ -86,18 +104,18 @@ impl Store {
             parent_id: Set(new.parent.as_ref().map(|parent| parent.run.to_string())),
             parent_call: Set(new.parent.as_ref().map(|parent| parent.call.to_string())),
             path: Set(path),
-            agent: Set(new.agent),
+            agent: Set(new.agent.clone()),
             definition: Set(new.definition.as_bytes().to_vec()),
             status: Set(RunStatus::Running.as_str().to_owned()),
             ending: Set(None),
             cancelled_at: Set(None),
-            thread_id: Set(new.thread.map(|place| place.id)),
+            thread_id: Set(new.thread.as_ref().map(|place| place.id.clone())),
             thread_position: Set(position),
-            tenant: Set(new.requester.tenant),
-            requester_id: Set(new.requester.id),
+            tenant: Set(new.requester.tenant.clone()),
+            requester_id: Set(new.requester.id.clone()),
             requester: Set(requester),
             secret: Set(new.secret.as_bytes().to_vec()),
-            options: Set(new.options),
+            options: Set(new.options.clone()),
             step: Set(0),
             messages: Set(1),
             input_tokens: Set(0),
@@ -111,24 +129,45 @@ impl Store {
             wake_at: Set(None),
             journal_sequence: Set(0),
             journal_head: Set(None),
+            rooted: Set(0),
             created_at: Set(now.as_micros()),
             updated_at: Set(now.as_micros()),
         };
-        let row = row
-            .insert(&tx)
+        let written = row
+            .clone()
+            .try_into_model()
+            .map_err(StoreError::while_trying("write a run"))?;
+        runs::Entity::insert(row)
+            .exec_without_returning(&writing.tx)
             .await
             .map_err(StoreError::while_trying("write a run"))?;
-        insert_message(&tx, &new.id, 0, 0, new.input, now).await?;
-        let mut run = RunTransaction::for_new(tx, now, row, new.id.clone());
+        insert_message(&writing.tx, &new.id, 0, 0, new.input.clone(), now).await?;
+        let mut run = RunTransaction::for_new(self, writing, now, written, new.id.clone());
         for event in &new.events {
             run.append(event)?;
         }
         run.commit().await?;
-        Ok(Lease::new(new.id, owner.to_owned(), 1))
+        Ok(Lease::new(new.id.clone(), owner.to_owned(), 1))
     }
 
-    /// Takes the lease on a run that nobody holds, or whose holder's lease has ended.
+    /// Takes the lease on a run that nobody holds, or whose holder's lease has ended. A run that
+    /// is over stays as it is, and the lease given for it permits nothing.
     pub(crate) async fn acquire(
+        &self,
+        run: &RunId,
+        owner: &str,
+        lease: Duration,
+    ) -> Result<(Lease, RunRecord), StoreError> {
+        let mut retry = Retry::new();
+        loop {
+            match self.try_acquire(run, owner, lease).await {
+                Err(error) => retry.after(error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_acquire(
         &self,
         run: &RunId,
         owner: &str,
@@ -149,6 +188,11 @@ impl Store {
             }
         }
         let mut record = rows::run(row)?;
+        if record.status.is_final() {
+            // Were it taken here, nobody would give it back after a crash.
+            let lease = Lease::new(run.clone(), owner.to_owned(), row.lease_epoch);
+            return Ok((lease, record));
+        }
         let epoch = row.lease_epoch.saturating_add(1);
         let taken_over = row.lease_owner.is_some();
         if taken_over {
@@ -160,30 +204,29 @@ impl Store {
         transaction.changes.lease_until = Set(until.as_micros());
         transaction.changes.worked_since = Set(transaction.now.as_micros());
         transaction.changes.wake_at = Set(None);
-        if !record.status.is_final() {
-            record.status = RunStatus::Running;
-            transaction.changes.status = Set(RunStatus::Running.as_str().to_owned());
-            transaction.changes.error = Set(None);
-        }
+        record.status = RunStatus::Running;
+        transaction.changes.status = Set(RunStatus::Running.as_str().to_owned());
+        transaction.changes.error = Set(None);
         transaction.commit().await?;
         Ok((Lease::new(run.clone(), owner.to_owned(), epoch), record))
     }
 
     /// Extends a lease.
     pub(crate) async fn renew(&self, lease: &Lease, by: Duration) -> Result<(), StoreError> {
+        let mut retry = Retry::new();
+        loop {
+            match self.try_renew(lease, by).await {
+                Err(error) => retry.after(error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_renew(&self, lease: &Lease, by: Duration) -> Result<(), StoreError> {
         let mut transaction = RunTransaction::begin_held(self, lease).await?;
         let until = transaction.now.saturating_add(by);
         transaction.changes.lease_until = Set(until.as_micros());
         transaction.account();
-        transaction.commit().await
-    }
-
-    /// Gives a lease back and changes nothing else.
-    pub(crate) async fn hand_back(&self, lease: &Lease) -> Result<(), StoreError> {
-        let mut transaction = RunTransaction::begin_held(self, lease).await?;
-        transaction.account();
-        transaction.changes.lease_owner = Set(None);
-        transaction.changes.lease_until = Set(0);
         transaction.commit().await
     }
 
@@ -193,7 +236,23 @@ impl Store {
     pub(crate) async fn put_down(
         &self,
         lease: &Lease,
-        end: RunEnd,
+        end: &RunEnd,
+        events: &[Event],
+        shown: &[StoredEvent],
+    ) -> Result<bool, StoreError> {
+        let mut retry = Retry::new();
+        loop {
+            match self.try_put_down(lease, end, events, shown).await {
+                Err(error) => retry.after(error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_put_down(
+        &self,
+        lease: &Lease,
+        end: &RunEnd,
         events: &[Event],
         shown: &[StoredEvent],
     ) -> Result<bool, StoreError> {
@@ -213,18 +272,18 @@ impl Store {
                 usage,
                 ending,
             } => {
-                transaction.changes.ending = Set(Some(ending.to_owned()));
-                transaction.use_tokens(usage);
+                transaction.changes.ending = Set(Some((*ending).to_owned()));
+                transaction.use_tokens(*usage);
                 if let Some(message) = message {
                     let step = transaction.row.step.saturating_add(1);
                     transaction.changes.step = Set(step);
-                    transaction.say(&lease.run, step, message).await?;
+                    transaction.say(&lease.run, step, message.clone()).await?;
                 }
                 RunStatus::Finished
             }
             RunEnd::Cancelled => RunStatus::Cancelled,
             RunEnd::Interrupted { error } => {
-                transaction.changes.error = Set(Some(error));
+                transaction.changes.error = Set(Some(storable(error)));
                 RunStatus::Interrupted
             }
             RunEnd::Suspended => RunStatus::Suspended,
@@ -232,11 +291,8 @@ impl Store {
         for event in events {
             transaction.append(event)?;
         }
-        insert_events(&transaction.tx, &lease.run, shown).await?;
-        transaction.account();
-        transaction.changes.status = Set(status.as_str().to_owned());
-        transaction.changes.lease_owner = Set(None);
-        transaction.changes.lease_until = Set(0);
+        insert_events(transaction.tx(), &lease.run, shown).await?;
+        transaction.put_down(status);
         transaction.commit().await?;
         Ok(true)
     }
@@ -378,14 +434,14 @@ async fn any_call(transaction: &RunTransaction, such: SimpleExpr) -> Result<bool
     calls::Entity::find()
         .filter(of)
         .filter(such)
-        .one(&transaction.tx)
+        .one(transaction.tx())
         .await
         .map(|found| found.is_some())
         .map_err(StoreError::while_trying("read calls"))
 }
 
 pub(super) async fn insert_message(
-    tx: &sea_orm::DatabaseTransaction,
+    tx: &impl ConnectionTrait,
     run: &RunId,
     sequence: i32,
     step: i32,

@@ -1,7 +1,7 @@
 //! Threads: conversations of which each run is one part.
 
 use sea_orm::{
-    ColumnTrait as _, DatabaseTransaction, EntityTrait as _, QueryFilter as _, QueryOrder as _,
+    ColumnTrait as _, ConnectionTrait, EntityTrait as _, QueryFilter as _, QueryOrder as _,
     QuerySelect as _, Set,
     sea_query::{Expr, OnConflict},
 };
@@ -33,7 +33,7 @@ pub(crate) struct Part {
 /// Gives a new run the next place in its thread, and makes the thread where there is none.
 /// Writers of one thread go one after another.
 pub(super) async fn take_place(
-    tx: &DatabaseTransaction,
+    tx: &impl ConnectionTrait,
     tenant: Option<&str>,
     place: &ThreadPlace,
     now: Timestamp,

@@ -1,13 +1,15 @@
-use std::time::Duration;
-
 use sea_orm::{
-    ColumnTrait as _, DatabaseTransaction, DbErr, EntityTrait as _, QueryFilter as _,
-    QuerySelect as _, Set, SqliteTransactionMode, TransactionOptions, TransactionTrait as _,
+    ColumnTrait as _, DatabaseTransaction, EntityTrait as _, QueryFilter as _, QuerySelect as _,
+    Set,
 };
 
 use super::{
-    Lease, Store, StoreError, connect,
+    Lease, RunStatus, Store, StoreError, backend,
+    backend::{CommitOutcome, Retry, Trouble},
+    connect,
     entity::{journal, runs},
+    group::Seat,
+    handle::Handle,
     rows,
     run::{Usage, insert_message},
 };
@@ -16,11 +18,64 @@ use crate::{
     journal::{ChainHead, Entry, Event},
 };
 
+/// A transaction that may write: one of its own, or a savepoint in one that is shared. Dropping
+/// it undoes what it did.
+pub(super) struct Writing {
+    // Dropped before the seat is given up, so that its undoing comes before what others do.
+    pub(super) tx: Handle<DatabaseTransaction>,
+    seat: Option<Seat>,
+}
+
+impl Writing {
+    pub(super) async fn begin(store: &Store) -> Result<Self, StoreError> {
+        let writer = &store.inner.writer;
+        let prefix = writer.prefix().cloned();
+        match &store.inner.group {
+            Some(group) => {
+                let (tx, mut seat) = group.join(writer.inner()).await?;
+                let tx = Handle::new(tx, prefix);
+                seat.watch(&tx);
+                Ok(Self {
+                    tx,
+                    seat: Some(seat),
+                })
+            }
+            None => Ok(Self {
+                tx: Handle::new(connect::begin(writer.inner()).await?, prefix),
+                seat: None,
+            }),
+        }
+    }
+
+    pub(super) async fn commit(self) -> Result<CommitOutcome, StoreError> {
+        let Self { tx, seat } = self;
+        if tx.failed() {
+            // A statement failed, and whoever asked for it went on all the same.
+            return Err(StoreError::Busy);
+        }
+        let tx = tx.into_inner();
+        match seat {
+            Some(seat) => seat.commit(tx).await,
+            None => match tx.commit().await {
+                Ok(()) => Ok(CommitOutcome::Committed),
+                Err(error) if backend::trouble(&error) == Trouble::ConnectionLost => {
+                    Ok(CommitOutcome::Unknown)
+                }
+                Err(source) => Err(StoreError::Database {
+                    doing: "commit",
+                    source,
+                }),
+            },
+        }
+    }
+}
+
 /// A transaction on one run: holds the run's row, appends to its journal, and writes both at the
 /// end. Dropping it undoes everything.
 pub(super) struct RunTransaction {
-    pub(super) tx: DatabaseTransaction,
-    /// The database's clock at the start.
+    writing: Writing,
+    store: Store,
+    /// The database's clock at the start, and later than everything that was written before.
     pub(super) now: Timestamp,
     pub(super) row: runs::Model,
     /// What else changes in the run's row.
@@ -30,64 +85,26 @@ pub(super) struct RunTransaction {
     entries: Vec<(&'static str, Entry)>,
 }
 
-/// Begins a transaction that may write, trying again while another process writes.
-pub(super) async fn begin(store: &Store) -> Result<DatabaseTransaction, StoreError> {
-    let mut pause = Duration::from_millis(2);
-    let mut attempts = 0;
-    loop {
-        let options = TransactionOptions {
-            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
-            ..TransactionOptions::default()
-        };
-        match store.inner.writer.begin_with_options(options).await {
-            Ok(tx) => return Ok(tx),
-            Err(error) if attempts < 8 && is_busy(&error) => {
-                attempts += 1;
-                tokio::time::sleep(pause).await;
-                pause *= 2;
-            }
-            Err(source) => {
-                return Err(StoreError::Database {
-                    doing: "begin a transaction",
-                    source,
-                });
-            }
-        }
-    }
-}
-
-fn is_busy(error: &DbErr) -> bool {
-    let text = error.to_string();
-    text.contains("database is locked") || text.contains("database is busy")
-}
-
 impl RunTransaction {
     /// Begins a transaction that locks the run's row.
     pub(super) async fn begin(store: &Store, run: &RunId) -> Result<Self, StoreError> {
-        let tx = begin(store).await?;
+        let writing = Writing::begin(store).await?;
         let row = runs::Entity::find_by_id(run.as_str())
             .lock_exclusive()
-            .one(&tx)
+            .one(&writing.tx)
             .await
             .map_err(StoreError::while_trying("read a run"))?
             .ok_or_else(|| StoreError::UnknownRun {
                 run: run.to_string(),
             })?;
-        // Read after the lock was taken, so that it is not earlier than what others wrote.
-        let now = connect::now(&tx).await?;
+        // Read after the lock was taken, so that it is not earlier than what others wrote; and
+        // different in every change of a run, so that a change can be recognised.
+        let now = backend::now(&writing.tx).await?;
+        let now = now.max(Timestamp::from_micros(row.updated_at.saturating_add(1)));
         let head = rows::head(&row)?;
-        let changes = runs::ActiveModel {
-            id: Set(row.id.clone()),
-            ..Default::default()
-        };
         Ok(Self {
-            tx,
-            now,
-            row,
-            changes,
-            id: run.clone(),
             head,
-            entries: Vec::new(),
+            ..Self::for_new(store, writing, now, row, run.clone())
         })
     }
 
@@ -106,7 +123,8 @@ impl RunTransaction {
 
     /// Continues a transaction that has just inserted the run.
     pub(super) fn for_new(
-        tx: DatabaseTransaction,
+        store: &Store,
+        writing: Writing,
         now: Timestamp,
         row: runs::Model,
         id: RunId,
@@ -116,7 +134,8 @@ impl RunTransaction {
             ..Default::default()
         };
         Self {
-            tx,
+            writing,
+            store: store.clone(),
             now,
             row,
             changes,
@@ -147,7 +166,7 @@ impl RunTransaction {
                 ..Default::default()
             })
             .filter(runs::Column::Id.eq(self.row.root_id.as_str()))
-            .exec(&self.tx)
+            .exec(self.tx())
             .await
             .map(|_| ())
             .map_err(StoreError::while_trying("write a run"))
@@ -161,10 +180,18 @@ impl RunTransaction {
         message: String,
     ) -> Result<(), StoreError> {
         let sequence = self.row.messages;
-        insert_message(&self.tx, run, sequence, step, message, self.now).await?;
+        insert_message(self.tx(), run, sequence, step, message, self.now).await?;
         self.row.messages = sequence.saturating_add(1);
         self.changes.messages = Set(self.row.messages);
         Ok(())
+    }
+
+    /// Writes how the run stands and gives the lease back.
+    pub(super) fn put_down(&mut self, status: RunStatus) {
+        self.account();
+        self.changes.status = Set(status.as_str().to_owned());
+        self.changes.lease_owner = Set(None);
+        self.changes.lease_until = Set(0);
     }
 
     /// Counts what an answer of the model used.
@@ -173,6 +200,11 @@ impl RunTransaction {
             |before: i64, more: u64| before.saturating_add(i64::try_from(more).unwrap_or(i64::MAX));
         self.changes.input_tokens = Set(add(self.row.input_tokens, usage.input));
         self.changes.output_tokens = Set(add(self.row.output_tokens, usage.output));
+    }
+
+    /// Where the statements of this transaction go.
+    pub(super) const fn tx(&self) -> &Handle<DatabaseTransaction> {
+        &self.writing.tx
     }
 
     /// Appends an event to the run's journal.
@@ -201,7 +233,7 @@ impl RunTransaction {
             });
         if !self.entries.is_empty() {
             journal::Entity::insert_many(rows.collect::<Vec<_>>())
-                .exec_without_returning(&self.tx)
+                .exec_without_returning(self.tx())
                 .await
                 .map_err(StoreError::while_trying("write the journal"))?;
         }
@@ -212,15 +244,79 @@ impl RunTransaction {
             .set(self.changes)
             .filter(runs::Column::Id.eq(self.row.id.as_str()))
             .filter(runs::Column::JournalSequence.eq(self.row.journal_sequence))
-            .exec(&self.tx)
+            .exec(&self.writing.tx)
             .await
             .map_err(StoreError::while_trying("write a run"))?;
         if changed.rows_affected != 1 {
             return Err(StoreError::LeaseLost { run: self.row.id });
         }
-        self.tx
-            .commit()
-            .await
-            .map_err(StoreError::while_trying("commit"))
+        match self.writing.commit().await? {
+            CommitOutcome::Committed => Ok(()),
+            CommitOutcome::Unknown => {
+                let (now, last) = (self.now, self.entries.last());
+                if was_written(&self.store, &self.row.id, now, last.map(|(_, entry)| entry)).await?
+                {
+                    Ok(())
+                } else {
+                    Err(StoreError::Busy)
+                }
+            }
+        }
+    }
+}
+
+/// Whether a change of a run is there whose commit was not answered. Waits for the database to
+/// end the transaction, and does not guess.
+async fn was_written(
+    store: &Store,
+    run: &str,
+    at: Timestamp,
+    last: Option<&Entry>,
+) -> Result<bool, StoreError> {
+    let unknown = || StoreError::Unknown {
+        run: run.to_owned(),
+    };
+    let mut retry = Retry::new();
+    loop {
+        match look(store, run, at, last).await {
+            Ok(Some(written)) => return Ok(written),
+            Ok(None) => return Err(unknown()),
+            Err(error) => retry.after(error).await.map_err(|_| unknown())?,
+        }
+    }
+}
+
+async fn look(
+    store: &Store,
+    run: &str,
+    at: Timestamp,
+    last: Option<&Entry>,
+) -> Result<Option<bool>, StoreError> {
+    let writing = Writing::begin(store).await?;
+    // The lock is given when the transaction whose end is not known has ended.
+    let row = runs::Entity::find_by_id(run)
+        .lock_exclusive()
+        .one(&writing.tx)
+        .await
+        .map_err(StoreError::while_trying("read a run"))?;
+    let Some(row) = row else {
+        return Ok(Some(false));
+    };
+    match row.updated_at.cmp(&at.as_micros()) {
+        std::cmp::Ordering::Less => Ok(Some(false)),
+        std::cmp::Ordering::Equal => Ok(Some(true)),
+        // Someone changed the run since: only the journal can tell.
+        std::cmp::Ordering::Greater => match last {
+            None => Ok(None),
+            Some(entry) => {
+                let found = journal::Entity::find_by_id((run.to_owned(), entry.sequence))
+                    .one(&writing.tx)
+                    .await
+                    .map_err(StoreError::while_trying("read the journal"))?;
+                Ok(Some(found.is_some_and(|found| {
+                    found.digest == entry.digest.as_bytes().as_slice()
+                })))
+            }
+        },
     }
 }

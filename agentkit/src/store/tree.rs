@@ -4,6 +4,7 @@ use sea_orm::{ColumnTrait as _, EntityTrait as _, QueryFilter as _, QueryOrder a
 
 use super::{
     RunRecord, Store, StoreError,
+    backend::Retry,
     entity::{calls, runs},
     rows,
     transaction::RunTransaction,
@@ -90,6 +91,20 @@ impl Store {
         root: &RunId,
         event: &Event,
     ) -> Result<RunRecord, StoreError> {
+        let mut retry = Retry::new();
+        loop {
+            match self.try_request_cancel(root, event).await {
+                Err(error) => retry.after(error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_request_cancel(
+        &self,
+        root: &RunId,
+        event: &Event,
+    ) -> Result<RunRecord, StoreError> {
         let mut transaction = RunTransaction::begin(self, root).await?;
         let mut record = rows::run(&transaction.row)?;
         if record.status.is_final() || record.cancelled.is_some() {
@@ -106,7 +121,7 @@ impl Store {
             })
             .filter(runs::Column::RootId.eq(root.as_str()))
             .filter(runs::Column::ParentId.is_not_null())
-            .exec(&transaction.tx)
+            .exec(transaction.tx())
             .await
             .map_err(StoreError::while_trying("mark runs as cancelled"))?;
         transaction.commit().await?;

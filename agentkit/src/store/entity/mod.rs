@@ -11,5 +11,6 @@ pub(super) mod events;
 pub(super) mod journal;
 pub(super) mod messages;
 pub(super) mod policy_versions;
+pub(super) mod roots;
 pub(super) mod runs;
 pub(super) mod threads;

@@ -35,6 +35,7 @@ pub struct Model {
     pub wake_at: Option<i64>,
     pub journal_sequence: i64,
     pub journal_head: Option<Vec<u8>>,
+    pub rooted: i64,
     pub created_at: i64,
     pub updated_at: i64,
 }
