@@ -1,4 +1,5 @@
-use agentkit::run::DecideError;
+use agentkit::{gate::RequireApproval, model::scripted::Reply, prelude::*, run::DecideError};
+use serde_json::json;
 
 use crate::desk::*;
 
@@ -69,11 +70,12 @@ async fn a_vote_that_was_moved_does_not_count() {
     let desk = world.host(pays("bob", 5)).await;
     let (run, _) = stopped(&desk).await;
     world
-        .tamper(
+        .tamper(&format!(
             "INSERT INTO agentkit_decisions (call_id, nonce, approver_id, kind, fingerprint, approver, decided_at)
-             SELECT id, nonce, 'fiona', 'approve', zeroblob(32),
-                    '{\"id\":\"fiona\",\"authenticated_by\":\"x\"}', created_at FROM agentkit_calls",
-        )
+             SELECT id, nonce, 'fiona', 'approve', {},
+                    '{{\"id\":\"fiona\",\"authenticated_by\":\"x\"}}', created_at FROM agentkit_calls",
+            world.database.zeros()
+        ))
         .await;
     world
         .tamper("UPDATE agentkit_calls SET state = 'approved'")
@@ -81,3 +83,58 @@ async fn a_vote_that_was_moved_does_not_count() {
     suspended(desk.resume_and_wait(&run).await.unwrap());
     assert!(world.ledger.effects().is_empty());
 }
+
+/// How many people must approve is known from the tool and the run, not from the row alone.
+#[tokio::test]
+async fn a_demand_that_was_removed_is_still_made() {
+    // What the run demands of a tool that demands nothing itself.
+    let world = World::new();
+    let desk = world
+        .host(calls(Reply::calls().call("balance", &json!({"of": "bob"}))))
+        .await;
+    let input = Input::new(alice(), "go").require_approval(RequireApproval::On);
+    let run = suspended(desk.generate(input).await.unwrap()).run;
+    approved_by_hand(&world).await;
+    suspended(desk.resume_and_wait(&run).await.unwrap());
+    assert!(world.ledger.effects().is_empty());
+
+    // Two approvers for these arguments, of whom one voted.
+    let world = World::new();
+    let vault = world
+        .builder::<Vault>(calls(
+            Reply::calls().call("withdraw", &json!({"cents": 500})),
+        ))
+        .await
+        .build()
+        .unwrap();
+    let run = suspended(vault.generate(Input::new(alice(), "go")).await.unwrap()).run;
+    approved_by_hand(&world).await;
+    suspended(vault.resume_and_wait(&run).await.unwrap());
+    let call = the_one(&vault, &run).await;
+    vault.decide(&fiona(), approve(&call)).await.unwrap();
+    approved_by_hand(&world).await;
+    suspended(vault.resume_and_wait(&run).await.unwrap());
+    assert!(world.ledger.effects().is_empty());
+}
+
+/// Sets the state and takes every demand out of the gate's record.
+async fn approved_by_hand(world: &World) {
+    for demanded in [1, 2] {
+        let removed = format!(
+            "UPDATE agentkit_calls SET state = 'approved', quorum = 0,
+             gate = replace(gate, '\"demanded\":{demanded}', '\"demanded\":0')"
+        );
+        world.tamper(&removed).await;
+    }
+}
+
+/// Take money out; much of it only with two people's approval.
+#[tool(require_approval(when = |args| args.cents > 100, quorum = 2))]
+pub async fn withdraw(cents: u64, #[ctx] ledger: &Ledger) -> u64 {
+    ledger.add(format!("withdraw {cents}"));
+    cents
+}
+
+/// A vault.
+#[agent(name = "vault", model = "test/scripted", instructions = "You are a vault.", tools = [withdraw])]
+pub struct Vault;

@@ -42,11 +42,7 @@ pub fn combine(declared: &ApprovalRule, run: RunDemand, policy: &Decision) -> Ga
         });
     }
     reasons.extend(run.reason());
-    let demanded = match (declared.required, reasons.is_empty()) {
-        (true, _) => declared.quorum.max(1),
-        (false, false) => 1,
-        (false, true) => 0,
-    };
+    let demanded = demanded(declared, run);
     let quorum = match policy.outcome {
         Outcome::Deny => {
             return Gated::Deny {
@@ -67,6 +63,15 @@ pub fn combine(declared: &ApprovalRule, run: RunDemand, policy: &Decision) -> Ga
             demanded,
             reasons,
         }
+    }
+}
+
+/// How many people the declaration, decided for the arguments at hand, or the run demands.
+pub(crate) fn demanded(declared: &ApprovalRule, run: RunDemand) -> u32 {
+    match (declared.required, run) {
+        (true, _) => declared.quorum.max(1),
+        (false, RunDemand::None) => 0,
+        (false, _) => 1,
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     approval::{DecisionKind, Reason, Standing},
     call::{ActionDigest, CallEvent, CallId, CallState, Canonical, Digest, Fingerprint},
-    gate::{Gated, RunDemand},
+    gate::{self, Gated, RunDemand},
     journal::{Event, content_digest},
     store::{ApprovedOccasion, CallChange, CallRecord, Facts, StoreError},
     tool::{DynTool, Flow, RunContext, ToolContext},
@@ -263,7 +263,12 @@ impl Work {
                 "the stored call is incomplete".to_owned(),
             ));
         };
-        let approvals = self.approvals(facts, standings, occasion, fingerprint);
+        let mut approvals = self.approvals(facts, standings, occasion, fingerprint);
+        // The row says what was demanded when people were asked, and a row can be changed: what
+        // the tool and the run demand of these arguments is worked out again.
+        let declared = tool.spec().approval.for_call(&call.tool, arguments);
+        let demanded = gate::demanded(&declared, demand).max(call.gate.demanded);
+        approvals.demanded_quorum = (demanded > 0).then_some(demanded);
         let approved = Approved {
             occasion,
             fingerprint,
@@ -282,9 +287,7 @@ impl Work {
         occasion: ApprovedOccasion,
         fingerprint: Fingerprint,
     ) -> Approvals {
-        let demanded = facts.call.gate.demanded;
         let mut approvals = Approvals::requested_at(occasion.requested_at.as_micros());
-        approvals.demanded_quorum = (demanded > 0).then_some(demanded);
         approvals.approvers = facts
             .decisions
             .iter()
@@ -355,7 +358,7 @@ impl Work {
             }
             PolicyVerdict::Deny => {
                 let decision = policy.decide(&question);
-                Ok(stop(facts, CallEvent::Deny, crate::gate::denial(&decision)))
+                Ok(stop(facts, CallEvent::Deny, gate::denial(&decision)))
             }
         }
     }
