@@ -21,6 +21,8 @@ mod hooks;
 mod input;
 mod lease;
 mod output;
+#[cfg(feature = "server")]
+mod permission;
 mod propose;
 mod recover;
 mod runtime;

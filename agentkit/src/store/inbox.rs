@@ -278,7 +278,7 @@ fn roots_of_waiting(filter: &RunFilter) -> SelectStatement {
 }
 
 /// What a person is shown of a call, or nothing where it does not wait for one.
-fn pending_call<'a>(
+pub(super) fn pending_call<'a>(
     run: &RunRecord,
     call: CallRecord,
     decisions: impl Iterator<Item = &'a StoredDecision>,

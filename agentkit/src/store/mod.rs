@@ -20,6 +20,8 @@ mod migration;
 mod record;
 mod rows;
 mod run;
+#[cfg(feature = "server")]
+mod sight;
 mod sweep;
 mod threads;
 mod transaction;
@@ -35,4 +37,6 @@ pub use record::{
     StoredMessage,
 };
 pub(crate) use run::{NewRun, RunEnd, Usage};
+#[cfg(feature = "server")]
+pub(crate) use sight::{CallInSight, WaitingFilter, Watermark};
 pub(crate) use threads::{Part, ThreadPlace};

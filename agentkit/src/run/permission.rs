@@ -1,0 +1,69 @@
+//! Whether a person may decide about a call, asked before the person tries: what an inbox shows.
+
+use agentkit_policy::{Approvals, Call, Facts, Permission, User};
+
+use super::{Runtime, bind::value_of, session::session_facts};
+use crate::{
+    approval::Standing,
+    call::{Principal, Timestamp},
+    store::{CallInSight, StoreError},
+};
+
+impl Runtime {
+    /// A person as policies see them now, on the strength of credentials that were just
+    /// presented; none where the person does not count.
+    pub(crate) async fn person(&self, who: &Principal, now: Timestamp) -> Option<User> {
+        let standing = self
+            .directory
+            .standing(who)
+            .await
+            .unwrap_or(Standing::Unknown);
+        self.user(who, Some(&standing), now, now)
+    }
+
+    /// What the policy says to `approver` approving `seen`, with the votes that it has.
+    ///
+    /// # Errors
+    ///
+    /// When the stored arguments cannot be read.
+    pub(crate) async fn may_approve(
+        &self,
+        seen: &CallInSight,
+        approver: &User,
+        now: Timestamp,
+    ) -> Result<Permission, StoreError> {
+        let CallInSight { run, call, .. } = seen;
+        let id = call.id.as_str();
+        let arguments = call
+            .arguments
+            .as_ref()
+            .ok_or_else(|| StoreError::corrupt("arguments", id, "the call has none"))?;
+        let arguments = value_of(arguments, id)?;
+        let requester = self.requester(&run.requester).await;
+        let session = session_facts(run);
+        let question = Call {
+            tool: &call.tool,
+            arguments: &arguments,
+            user: &requester,
+            agent: &self.agent,
+            run: run.id.as_str(),
+            step: call.step,
+            now: now.as_micros(),
+            facts: Facts {
+                session: Some(&session),
+                ..Facts::default()
+            },
+        };
+        let requested_at = call.requested_at.unwrap_or(now);
+        let mut so_far = Approvals::requested_at(requested_at.as_micros());
+        let standings = self.standings(&call.id).await?;
+        so_far.approvers = seen
+            .votes()
+            .filter_map(|vote| {
+                let standing = standings.get(&vote.approver.id);
+                self.user(&vote.approver, standing, vote.at, now)
+            })
+            .collect();
+        Ok(self.policy().may_approve(&question, approver, &so_far))
+    }
+}
