@@ -8,6 +8,8 @@ pub mod journal;
 pub mod memory;
 pub mod model;
 pub mod run;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod store;
 pub mod tool;
 
