@@ -84,7 +84,8 @@ pub async fn stoppable(#[ctx] ledger: &Ledger, #[ctx] run: &RunContext) -> Strin
 pub async fn counted(number: u32, #[ctx] ledger: &Ledger, #[ctx] hold: &Hold) -> u32 {
     let now = hold.1.fetch_add(1, Ordering::SeqCst) + 1;
     ledger.add(now.to_string());
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    // Long enough for another one to begin on a machine that is busy.
+    tokio::time::sleep(Duration::from_millis(300)).await;
     hold.1.fetch_sub(1, Ordering::SeqCst);
     number
 }
