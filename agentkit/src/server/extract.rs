@@ -6,6 +6,7 @@ use axum::{
     extract::{ConnectInfo, FromRequest, FromRequestParts, Request},
     http::{StatusCode, header, request::Parts},
 };
+use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -75,33 +76,48 @@ impl<T: DeserializeOwned> FromRequest<Server> for Json<T> {
     }
 }
 
+/// How many times the limit is read and dropped of a body that is too large, so that its client,
+/// which may send all of it before it listens, hears why.
+const PATIENCE: usize = 8;
+
 /// A whole body as text, within the limits.
 async fn body(request: Request, server: &Server) -> Result<String, Problem> {
     let limit = server.limits.body;
+    let most = limit.saturating_mul(PATIENCE);
     let too_large = || {
         let detail = format!("the body is larger than {limit} bytes");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
     };
     let announced = request.headers().get(header::CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > limit) {
+    if announced.is_some_and(|length| length > most) {
         return Err(too_large());
     }
-    let reading = axum::body::to_bytes(request.into_body(), limit);
+    let mut stream = request.into_body().into_data_stream();
+    let reading = async {
+        let (mut bytes, mut seen) = (Vec::new(), 0_usize);
+        while let Some(chunk) = stream.next().await {
+            let chunk =
+                chunk.map_err(|_| Problem::malformed("the body did not arrive whole"))?;
+            seen = seen.saturating_add(chunk.len());
+            if seen <= limit {
+                bytes.extend_from_slice(&chunk);
+            } else if seen > most {
+                break;
+            }
+        }
+        if seen > limit {
+            return Err(too_large());
+        }
+        Ok(bytes)
+    };
     let bytes = tokio::time::timeout(server.limits.time, reading)
         .await
         .map_err(|_| {
             let detail = "the body took too long to arrive";
             Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", detail)
-        })?
-        .map_err(|error| {
-            use std::error::Error as _;
-            match error.source() {
-                Some(source) if source.to_string().contains("length limit") => too_large(),
-                _ => Problem::malformed("the body did not arrive whole"),
-            }
-        })?;
-    String::from_utf8(bytes.into()).map_err(|_| Problem::malformed("the body is not UTF-8"))
+        })??;
+    String::from_utf8(bytes).map_err(|_| Problem::malformed("the body is not UTF-8"))
 }
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str, limit: usize) -> Result<T, Problem> {
