@@ -201,8 +201,8 @@ pub fn token(name: &str) -> String {
     format!("{name}-0123456789abcdef0123456789")
 }
 
-/// Clara and Carl are clerks, Fiona and Felix finance, Audrey audits, Eve is nobody, and Otto is
-/// a financier of another tenant.
+/// Clara and Carl are clerks, Fiona and Felix finance, Gina is both, Audrey audits, Eve is nobody,
+/// and Otto is a financier of another tenant.
 pub fn people() -> StaticTokens {
     let person = |name: &str| Principal::new(name, "token");
     [
@@ -210,6 +210,7 @@ pub fn people() -> StaticTokens {
         person("carl").role("clerk"),
         person("fiona").role("finance"),
         person("felix").role("finance"),
+        person("gina").role("clerk").role("finance"),
         person("audrey").role("auditor"),
         person("eve"),
         person("otto").role("finance").tenant("elsewhere"),

@@ -97,8 +97,7 @@ async fn body(request: Request, server: &Server) -> Result<String, Problem> {
     let reading = async {
         let (mut bytes, mut seen) = (Vec::new(), 0_usize);
         while let Some(chunk) = stream.next().await {
-            let chunk =
-                chunk.map_err(|_| Problem::malformed("the body did not arrive whole"))?;
+            let chunk = chunk.map_err(|_| Problem::malformed("the body did not arrive whole"))?;
             seen = seen.saturating_add(chunk.len());
             if seen <= limit {
                 bytes.extend_from_slice(&chunk);

@@ -1,4 +1,4 @@
-//! People approve here: a REST API and an inbox, as one [`axum::Router`].
+//! People approve here: a REST API, an inbox, and the chat of the AI SDK, as one [`axum::Router`].
 //!
 //! ```no_run
 //! # use agentkit::{agent::{Agent, Hosted}, call::Principal, server::{self, Server}};
@@ -29,6 +29,7 @@
 //! nobody decided in time, is taken up by a worker
 //! ([`Hosted::worker`](crate::agent::Hosted::worker)); hold one beside the server.
 
+mod ai_sdk;
 mod api;
 mod auth;
 mod builder;

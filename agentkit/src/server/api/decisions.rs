@@ -188,7 +188,7 @@ pub(super) async fn decide(
 }
 
 /// Records a decision about a call that the caller may see, and lets the run go on where it can.
-async fn record(
+pub(in crate::server) async fn record(
     server: &Server,
     who: &Principal,
     seen: &Seen,

@@ -19,7 +19,8 @@ use utoipa::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{inbox, state::Server};
+use super::{ai_sdk, inbox, state::Server};
+pub(super) use decisions::record as decide_seen;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -72,6 +73,9 @@ pub(super) fn routes() -> (Router<Server>, utoipa::openapi::OpenApi) {
     components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
     for (path, handler) in inbox::routes() {
         router = router.route(&path, handler);
+    }
+    for (path, handler) in ai_sdk::routes() {
+        router = router.route(path, handler);
     }
     (router, document)
 }
