@@ -8,12 +8,12 @@ use crate::load_error::{Finding, LoadError};
 use crate::policy::{LoadedPolicy, parse};
 use crate::session::{fields, session_type};
 use crate::set::{Held, PolicySet, nobodies};
-use crate::slice::{Cutting, Remarks, digest};
+use crate::slice::{Cutting, Remarks, Schemas, digest};
 use crate::source::{Statement, statements};
 use crate::tool::{Tool, Vocabulary, preamble};
 
 /// Stack for parsing and validation, whose recursion the bound on a policy's size limits.
-const LOAD_STACK: usize = 64 * 1024 * 1024;
+pub(crate) const LOAD_STACK: usize = 64 * 1024 * 1024;
 
 const BUILT_IN: &str = r#"
 @id("agentkit:built-in-every-call-runs-alone")
@@ -33,7 +33,7 @@ impl PolicySet {
         settings: &Settings,
     ) -> Result<Self, LoadError> {
         let sources = [PolicySource::new("agentkit built-in", BUILT_IN)];
-        load(Tool::unread_all(tools), &sources, settings, true, None)
+        load(Tool::unread_all(tools), &sources, settings, true)
     }
 
     pub(crate) fn load(
@@ -46,20 +46,7 @@ impl PolicySet {
             sources,
             settings,
             false,
-            None,
         )
-    }
-
-    /// Loads all policies and cuts the slices of some tools only.
-    #[cfg(feature = "suite")]
-    pub(crate) fn load_some(
-        tools: &[ToolDeclaration],
-        sources: &[PolicySource],
-        settings: &Settings,
-        only: &BTreeSet<&str>,
-    ) -> Result<Self, LoadError> {
-        let tools = Tool::read_all(tools, &settings.extension);
-        load(tools, sources, settings, false, Some(only))
     }
 }
 
@@ -68,7 +55,6 @@ fn load(
     sources: &[PolicySource],
     settings: &Settings,
     built_in: bool,
-    only: Option<&BTreeSet<&str>>,
 ) -> Result<PolicySet, LoadError> {
     let tools = tools.map_err(LoadError::new)?;
     let bytes: usize = sources.iter().map(|source| source.text.len()).sum();
@@ -80,7 +66,7 @@ fn load(
         return Err(LoadError::new(vec![finding]));
     }
     stacker::grow(LOAD_STACK, || {
-        load_on_stack(tools, sources, settings, built_in, only)
+        load_on_stack(tools, sources, settings, built_in)
     })
 }
 
@@ -107,7 +93,6 @@ fn load_on_stack(
     sources: &[PolicySource],
     settings: &Settings,
     built_in: bool,
-    only: Option<&BTreeSet<&str>>,
 ) -> Result<PolicySet, LoadError> {
     let mut findings = Vec::new();
     if !built_in {
@@ -120,10 +105,39 @@ fn load_on_stack(
     }
     let vocabulary = Vocabulary::new(&tools);
     let all: Vec<Statement<'_>> = sources.iter().flat_map(statements).collect();
-    let mut policies: Vec<LoadedPolicy> = Vec::with_capacity(all.len());
+    let (policies, places) = parse_all(&all, &vocabulary, settings, &mut findings);
+    let places = places.iter().map(|(id, at)| (id.as_str(), *at)).collect();
+    let read = Read {
+        tools,
+        policies,
+        vocabulary: &vocabulary,
+        settings,
+        built_in,
+    };
+    let set = read.assemble(findings, places, None, &Schemas::default());
+    match set {
+        Ok(mut set) => {
+            set.warnings = in_order(set.warnings, sources);
+            Ok(set)
+        }
+        Err(findings) => Err(LoadError::new(in_order(findings, sources))),
+    }
+}
+
+/// Policies sorted by id, and where each id stands first.
+type Parsed<'a> = (Vec<LoadedPolicy>, HashMap<String, &'a Statement<'a>>);
+
+/// Parses statements; every finding is pushed.
+pub(crate) fn parse_all<'a>(
+    statements: &'a [Statement<'a>],
+    vocabulary: &Vocabulary,
+    settings: &Settings,
+    findings: &mut Vec<Finding>,
+) -> Parsed<'a> {
+    let mut policies: Vec<LoadedPolicy> = Vec::with_capacity(statements.len());
     let mut places: HashMap<String, &Statement<'_>> = HashMap::new();
-    for statement in &all {
-        let Some(policy) = parse(statement, &vocabulary, settings, &mut findings) else {
+    for statement in statements {
+        let Some(policy) = parse(statement, vocabulary, settings, findings) else {
             continue;
         };
         if let Some(first) = places.get(policy.id()) {
@@ -142,66 +156,90 @@ fn load_on_stack(
         policies.push(policy);
     }
     policies.sort_by(|a, b| a.id().cmp(b.id()));
-    let places: HashMap<&str, &Statement<'_>> =
-        places.iter().map(|(id, at)| (id.as_str(), *at)).collect();
-    let preamble = preamble(settings);
-    let mut schema_text = preamble.clone();
-    for tool in &tools {
-        let session = session_type(fields(tool, settings).iter());
-        let session = session.as_deref();
-        tool.declare([session; 3], &settings.extension, &mut schema_text);
-    }
-    let answering = Answering::new(&policies);
-    let mut warnings = crate::lint::warnings(&tools, &policies, &answering);
-    let mut remarks = Remarks {
-        findings,
-        ..Remarks::default()
-    };
-    let cutting = Cutting {
-        preamble,
-        answering: &answering,
-        statements: places,
-        vocabulary: &vocabulary,
-        settings,
-    };
-    let mut slices = BTreeMap::new();
-    for tool in tools {
-        if only.is_some_and(|only| !only.contains(tool.name())) {
-            continue;
+    (policies, places)
+}
+
+/// What a set is assembled from.
+pub(crate) struct Read<'a> {
+    pub(crate) tools: Vec<Tool>,
+    /// Sorted by id.
+    pub(crate) policies: Vec<LoadedPolicy>,
+    pub(crate) vocabulary: &'a Vocabulary,
+    pub(crate) settings: &'a Settings,
+    pub(crate) built_in: bool,
+}
+
+impl Read<'_> {
+    /// Lints, cuts the slices and validates them; where `only` is given, those of some tools.
+    /// `findings` are those made before.
+    pub(crate) fn assemble(
+        self,
+        findings: Vec<Finding>,
+        places: HashMap<&str, &Statement<'_>>,
+        only: Option<&BTreeSet<&str>>,
+        schemas: &Schemas,
+    ) -> Result<PolicySet, Vec<Finding>> {
+        let settings = self.settings;
+        let preamble = preamble(settings);
+        let mut schema_text = preamble.clone();
+        for tool in &self.tools {
+            let session = session_type(fields(tool, settings).iter());
+            let session = session.as_deref();
+            tool.declare([session; 3], &settings.extension, &mut schema_text);
         }
-        let name = tool.name().to_owned();
-        if let Some(slice) = cutting.cut(tool, &mut remarks) {
-            slices.insert(name, slice);
+        let answering = Answering::new(&self.policies);
+        let mut warnings = crate::lint::warnings(&self.tools, &self.policies, &answering);
+        let mut remarks = Remarks {
+            findings,
+            ..Remarks::default()
+        };
+        let cutting = Cutting {
+            preamble,
+            answering: &answering,
+            statements: places,
+            vocabulary: self.vocabulary,
+            settings,
+            schemas,
+        };
+        let mut slices = BTreeMap::new();
+        for tool in self.tools {
+            if only.is_some_and(|only| !only.contains(tool.name())) {
+                continue;
+            }
+            let name = tool.name().to_owned();
+            if let Some(slice) = cutting.cut(tool, &mut remarks) {
+                slices.insert(name, slice);
+            }
         }
+        if !remarks.findings.is_empty() {
+            return Err(remarks.findings);
+        }
+        if !self.built_in {
+            warnings.extend(crate::lint::without_effect(
+                &self.policies,
+                &remarks.impossible,
+            ));
+        }
+        warnings.extend(remarks.warnings);
+        let nobodies = nobodies(settings).map_err(|why| vec![Finding::about(why)])?;
+        let facts = settings.facts.iter();
+        let digest = digest(&schema_text, settings, facts, None, self.policies.iter());
+        let held = |policy: LoadedPolicy| {
+            let held = Held {
+                about: policy.about,
+                body: policy.body,
+            };
+            (held.about.id.clone(), held)
+        };
+        Ok(PolicySet {
+            settings: settings.clone(),
+            slices,
+            policies: self.policies.into_iter().map(held).collect(),
+            digest,
+            built_in: self.built_in,
+            schema_text,
+            warnings,
+            nobodies,
+        })
     }
-    if !remarks.findings.is_empty() {
-        return Err(LoadError::new(in_order(remarks.findings, sources)));
-    }
-    if !built_in {
-        warnings.extend(crate::lint::without_effect(&policies, &remarks.impossible));
-    }
-    warnings.extend(remarks.warnings);
-    let warnings = in_order(warnings, sources);
-    let nobodies = nobodies(settings).map_err(|why| LoadError::new(vec![Finding::about(why)]))?;
-    let facts = settings.facts.iter();
-    let digest = digest(&schema_text, settings, facts, None, policies.iter());
-    Ok(PolicySet {
-        settings: settings.clone(),
-        slices,
-        policies: policies
-            .into_iter()
-            .map(|policy| {
-                let held = Held {
-                    about: policy.about,
-                    body: policy.body,
-                };
-                (held.about.id.clone(), held)
-            })
-            .collect(),
-        digest,
-        built_in,
-        schema_text,
-        warnings,
-        nobodies,
-    })
 }

@@ -4,14 +4,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
 
 use cedar_policy::pst::ActionConstraint;
-use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, Schema};
+use cedar_policy::{Entity, EntityId, EntityUid, Schema};
 use sha2::{Digest as _, Sha256};
 
 use crate::answering::Answering;
 use crate::decision::Question;
 use crate::declaration::Settings;
+use crate::entities::type_name;
 use crate::fact::FactDeclaration;
 use crate::index::Policies;
 use crate::load_error::Finding;
@@ -82,6 +84,38 @@ pub(crate) struct Cutting<'a> {
     pub(crate) statements: HashMap<&'a str, &'a Statement<'a>>,
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) settings: &'a Settings,
+    pub(crate) schemas: &'a Schemas,
+}
+
+/// The schemas that were read already, by their text: whoever cuts the same slices again and again
+/// reads each once.
+#[derive(Default)]
+pub(crate) struct Schemas(Option<Mutex<HashMap<String, Schema>>>);
+
+impl Schemas {
+    /// Keeps what is read.
+    #[cfg(feature = "suite")]
+    pub(crate) fn kept() -> Self {
+        Self(Some(Mutex::default()))
+    }
+
+    fn read(&self, text: String) -> Result<Schema, String> {
+        let read = |text: &str| {
+            Schema::from_cedarschema_str(text)
+                .map(|(schema, _)| schema)
+                .map_err(|error| error.to_string())
+        };
+        let Some(kept) = &self.0 else {
+            return read(&text);
+        };
+        let kept = || kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(schema) = kept().get(&text) {
+            return Ok(schema.clone());
+        }
+        let schema = read(&text)?;
+        kept().insert(text, schema.clone());
+        Ok(schema)
+    }
 }
 
 /// What the cutting of a slice came upon.
@@ -116,12 +150,12 @@ impl Cutting<'_> {
             reads.clone()
         };
         let declared = self.declare(&tool, &reads);
-        let schemas = schema(&declared, &tool, &members, self.vocabulary).and_then(|own| {
+        let schemas = self.schema(&declared, &tool, &members).and_then(|own| {
             if reads == shadow_reads {
                 return Ok((own, None));
             }
             let text = self.declare(&tool, &shadow_reads);
-            let shadow = schema(&text, &tool, &members, self.vocabulary)?;
+            let shadow = self.schema(&text, &tool, &members)?;
             Ok((own, Some(shadow)))
         });
         let (schema, shadow_schema) = match schemas {
@@ -203,6 +237,32 @@ impl Cutting<'_> {
         let mut text = self.preamble.clone();
         tool.declare(types, &self.settings.extension, &mut text);
         text
+    }
+
+    /// The schema of one tool, with the actions of other tools that its policies mention as bare
+    /// names: they apply to nothing here.
+    fn schema(
+        &self,
+        declared: &str,
+        tool: &Tool,
+        members: &[&LoadedPolicy],
+    ) -> Result<Schema, String> {
+        let own: BTreeSet<String> = Question::ALL
+            .into_iter()
+            .map(|question| question.action(tool.name()))
+            .collect();
+        let mut text = declared.to_owned();
+        let mentioned: BTreeSet<&String> = members.iter().flat_map(|p| &p.actions).collect();
+        for action in mentioned {
+            let of_tool = matches!(
+                self.vocabulary.get(action),
+                Some(crate::tool::Named::Tool(_))
+            );
+            if of_tool && !own.contains(action) {
+                let _ = writeln!(text, "action {};", quoted(action));
+            }
+        }
+        self.schemas.read(text)
     }
 }
 
@@ -303,33 +363,6 @@ fn actions(tool: &Tool) -> Result<Vec<Entity>, String> {
 }
 
 fn action_uid(name: &str) -> Result<EntityUid, String> {
-    let kind: EntityTypeName = "Action"
-        .parse()
-        .map_err(|error: cedar_policy::ParseErrors| error.to_string())?;
+    let kind = type_name("Action")?;
     Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(name)))
-}
-
-/// The schema of one tool, with the actions of other tools that its policies mention as bare
-/// names: they apply to nothing here.
-fn schema(
-    declared: &str,
-    tool: &Tool,
-    members: &[&LoadedPolicy],
-    vocabulary: &Vocabulary,
-) -> Result<Schema, String> {
-    let own: BTreeSet<String> = Question::ALL
-        .into_iter()
-        .map(|question| question.action(tool.name()))
-        .collect();
-    let mut text = declared.to_owned();
-    let mentioned: BTreeSet<&String> = members.iter().flat_map(|p| &p.actions).collect();
-    for action in mentioned {
-        let of_tool = matches!(vocabulary.get(action), Some(crate::tool::Named::Tool(_)));
-        if of_tool && !own.contains(action) {
-            let _ = writeln!(text, "action {};", quoted(action));
-        }
-    }
-    Schema::from_cedarschema_str(&text)
-        .map(|(schema, _)| schema)
-        .map_err(|error| error.to_string())
 }

@@ -58,6 +58,17 @@ impl Case {
             },
         }
     }
+
+    /// True if the case expects an answer by this policy.
+    pub(crate) fn names(&self, policy: &str) -> bool {
+        let outcome = self.outcome.iter().map(|(_, by)| by);
+        let release = self.release.iter().map(|(_, by)| by);
+        let approvers = self.approvers.iter().map(|approver| &approver.by);
+        outcome
+            .chain(release)
+            .chain(approvers)
+            .any(|by| matches!(by, By::Exactly(ids) if ids.contains(policy)))
+    }
 }
 
 /// The policies that must have brought an answer about.

@@ -44,6 +44,7 @@
 //! of Cedar's own `run-tests`; `equivalent` explains mutants that survive; `invariants` are claims
 //! about every call, proved where a solver is installed (feature `proofs`).
 
+mod bench;
 mod case;
 mod coverage;
 mod document;
@@ -257,13 +258,16 @@ impl Suite {
         self.invariants.iter().map(skipped).collect()
     }
 
-    /// True if some case fails under other policies; cases about tools that the set does not hold
-    /// have no say.
-    fn notices(&self, set: &PolicySet) -> bool {
-        self.cases
-            .iter()
-            .filter(|case| set.slices.contains_key(&case.tool))
-            .any(|case| !judge::failures(set, case).is_empty())
+    /// True if some case fails where one policy is changed; cases about tools that the set does not
+    /// hold have no say.
+    fn notices(&self, set: &PolicySet, changed: &str) -> bool {
+        let notices = |case: &Case| {
+            set.slices.contains_key(&case.tool) && !judge::failures(set, case).is_empty()
+        };
+        // Those that expect an answer by the policy notice a change of it most often.
+        let (likely, others): (Vec<&Case>, Vec<&Case>) =
+            self.cases.iter().partition(|case| case.names(changed));
+        likely.into_iter().chain(others).any(notices)
             || self
                 .questions
                 .iter()

@@ -15,6 +15,7 @@ use crate::set::PolicySet;
 use crate::slice::Slice;
 
 use super::Suite;
+use super::bench::Bench;
 use super::mutant::{Mutant, mutants};
 
 /// How a suite did against changed policies.
@@ -71,7 +72,11 @@ pub(crate) fn run(suite: &Suite, set: &PolicySet, limit: Duration) -> Result<Mut
         .map(|(id, held)| (id.as_str(), held.body.to_string()))
         .collect();
     // A policy whose text does not mean what its tree means cannot be changed through its text.
-    let again = load(suite, &texts)?;
+    let sources: Vec<PolicySource> = texts
+        .into_iter()
+        .map(|(id, text)| PolicySource::new(id, text))
+        .collect();
+    let again = PolicySet::load(&suite.tools, &sources, &suite.settings)?;
     if let Some(tool) = set
         .slices
         .keys()
@@ -85,6 +90,7 @@ pub(crate) fn run(suite: &Suite, set: &PolicySet, limit: Duration) -> Result<Mut
             .tool_named(tool),
         ]));
     }
+    let bench = Bench::new(&suite.tools, &sources, &suite.settings)?;
     let tools: Vec<&str> = set.slices.keys().map(String::as_str).collect();
     let all: Vec<Mutant> = set
         .policies
@@ -102,7 +108,7 @@ pub(crate) fn run(suite: &Suite, set: &PolicySet, limit: Duration) -> Result<Mut
                 while started.elapsed() < limit {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(mutant) = all.get(index) else { return };
-                    let fate = fate(suite, set, mutant, &texts);
+                    let fate = fate(suite, set, mutant, &bench);
                     fates
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
@@ -114,17 +120,6 @@ pub(crate) fn run(suite: &Suite, set: &PolicySet, limit: Duration) -> Result<Mut
     let mut fates = fates.into_inner().unwrap_or_else(PoisonError::into_inner);
     fates.sort_by_key(|(index, _)| *index);
     Ok(tally(suite, set, &all, fates))
-}
-
-fn load(suite: &Suite, texts: &[(&str, String)]) -> Result<PolicySet, LoadError> {
-    PolicySet::load(&suite.tools, &sources(texts), &suite.settings)
-}
-
-fn sources(texts: &[(&str, String)]) -> Vec<PolicySource> {
-    texts
-        .iter()
-        .map(|(id, text)| PolicySource::new(*id, text.clone()))
-        .collect()
 }
 
 /// Whether approvals can let a call run about which a policy decides.
@@ -147,16 +142,7 @@ fn holds(slice: &Slice, policy: &str) -> bool {
         .any(|question| slice.asked(question).policies.policy(&id).is_some())
 }
 
-fn fate(suite: &Suite, base: &PolicySet, mutant: &Mutant, texts: &[(&str, String)]) -> Fate {
-    let changed: Vec<(&str, String)> = texts
-        .iter()
-        .filter_map(|(id, text)| {
-            if *id != mutant.policy {
-                return Some((*id, text.clone()));
-            }
-            Some((*id, mutant.body.as_ref()?.to_string()))
-        })
-        .collect();
+fn fate(suite: &Suite, base: &PolicySet, mutant: &Mutant, bench: &Bench<'_>) -> Fate {
     // A change reaches the tools that the policy answers for, and no mutant makes them more.
     let only: BTreeSet<&str> = base
         .slices
@@ -164,9 +150,10 @@ fn fate(suite: &Suite, base: &PolicySet, mutant: &Mutant, texts: &[(&str, String
         .filter(|(_, slice)| holds(slice, &mutant.policy))
         .map(|(tool, _)| tool.as_str())
         .collect();
-    match PolicySet::load_some(&suite.tools, &sources(&changed), &suite.settings, &only) {
+    let text = mutant.body.as_ref().map(ToString::to_string);
+    match bench.with(&mutant.policy, text, &only) {
         Err(_) => Fate::Refused,
-        Ok(set) if suite.notices(&set) => Fate::Killed,
+        Ok(set) if suite.notices(&set, &mutant.policy) => Fate::Killed,
         Ok(_) => Fate::Survived,
     }
 }
