@@ -87,6 +87,15 @@ pub struct PolicyRef {
     /// Its `@why`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub why: Option<String>,
+    /// Its `@owner`: who answers for it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub owner: Option<String>,
+    /// Its `@notify`: who is to hear of what it brings about; telling them is the host's part.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub notify: Option<String>,
+    /// Its `@severity`, in the words of whoever wrote it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub severity: Option<String>,
     /// Whether it permits or forbids.
     pub effect: Effect,
     /// Name of the source that holds it.

@@ -80,8 +80,14 @@ impl fmt::Display for Explanation {
         }
         for policy in &self.decision.determining {
             writeln!(f, "  by {policy}")?;
-            if let Some(why) = &policy.why {
-                writeln!(f, "    why: {why}")?;
+            for (what, note) in [
+                ("why", &policy.why),
+                ("owner", &policy.owner),
+                ("severity", &policy.severity),
+            ] {
+                if let Some(note) = note {
+                    writeln!(f, "    {what}: {note}")?;
+                }
             }
             for blocking in self.blocking.iter().filter(|b| b.policy == *policy) {
                 for clause in &blocking.clauses {

@@ -1,6 +1,6 @@
 //! One policy, parsed and checked as far as it can be checked alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cedar_policy::pst::{self, ActionConstraint, Clause, Expr};
 use cedar_policy::{ParseErrors, Policy, PolicyId};
@@ -129,7 +129,9 @@ pub(crate) fn parse(
             return None;
         }
     };
-    let Some(id) = policy.annotation("id").filter(|id| !id.is_empty()) else {
+    // Looking one up by its name parses the name.
+    let notes: BTreeMap<&str, &str> = policy.annotations().collect();
+    let Some(id) = notes.get("id").filter(|id| !id.is_empty()) else {
         findings.push(at(
             0,
             Finding::about("the policy has no id")
@@ -137,7 +139,7 @@ pub(crate) fn parse(
         ));
         return None;
     };
-    let id = id.to_owned();
+    let id = (*id).to_owned();
     let of_policy = |finding: Finding| {
         at(
             0,
@@ -184,8 +186,8 @@ pub(crate) fn parse(
         }
     };
     let (_, column) = statement.place(0);
-    let about = about(&policy, id.clone(), statement);
-    let log_only = policy.annotation("mode") == Some("log_only");
+    let about = about(&policy, &notes, id.clone(), statement);
+    let log_only = notes.get("mode") == Some(&"log_only");
     let scope = scope.filter(|_| findings.len() == before)?;
     Some(LoadedPolicy {
         policy,
@@ -238,15 +240,23 @@ fn canonical(policy: &Policy) -> Result<(String, String), String> {
     ))
 }
 
-fn about(policy: &Policy, id: String, statement: &Statement<'_>) -> PolicyRef {
-    let annotation = |key: &str| {
-        let value = policy.annotation(key)?;
-        (!value.is_empty()).then(|| value.to_owned())
+fn about(
+    policy: &Policy,
+    notes: &BTreeMap<&str, &str>,
+    id: String,
+    statement: &Statement<'_>,
+) -> PolicyRef {
+    let note = |key: &str| {
+        let value = notes.get(key).filter(|value| !value.is_empty());
+        value.map(|value| (*value).to_owned())
     };
     let (line, _) = statement.place(0);
     PolicyRef {
-        title: annotation("title"),
-        why: annotation("why"),
+        title: note("title"),
+        why: note("why"),
+        owner: note("owner"),
+        notify: note("notify"),
+        severity: note("severity"),
         effect: match policy.effect() {
             cedar_policy::Effect::Permit => Effect::Permit,
             cedar_policy::Effect::Forbid => Effect::Forbid,
@@ -265,14 +275,18 @@ fn parse_findings(
     for error in errors.iter() {
         let label = error.labels().and_then(|mut labels| labels.next());
         let offset = label.as_ref().map_or(0, miette::LabeledSpan::offset);
+        // What would have been right stands in the label.
+        let expected = label.as_ref().and_then(|label| label.label());
+        let remedy = error.help().map(|help| help.to_string());
+        let remedy = remedy.or_else(|| expected.map(str::to_owned));
         let finding = Finding {
-            length: label.map_or(0, |label| label.len()),
+            length: label.as_ref().map_or(0, miette::LabeledSpan::len),
             ..Finding::about(lower(&error.to_string()))
         };
         findings.push(at(
             offset,
-            match error.help() {
-                Some(help) => finding.suggest(help.to_string()),
+            match remedy {
+                Some(remedy) => finding.suggest(remedy),
                 None => finding,
             },
         ));

@@ -327,6 +327,33 @@ fn annotations_advise_and_do_not_void_approvals() {
 }
 
 #[test]
+fn whoever_reads_a_decision_learns_who_answers_for_it_and_who_is_to_hear_of_it() {
+    let engine = engine(
+        "@id(\"no-xx\") @why(\"embargo\") @owner(\"finance\") @notify(\"duty-officer\")
+         @severity(\"high\")
+         forbid (principal, action == Action::\"issue_refund\", resource)
+         when { context.input.country == \"XX\" };",
+    );
+    let explanation = PolicyTest::new(&engine)
+        .call(
+            "issue_refund",
+            &refund(100, "XX"),
+            &User::new("clara").role("clerk"),
+        )
+        .explanation();
+    let policy = &explanation.decision.determining[0];
+    assert_eq!(policy.owner.as_deref(), Some("finance"));
+    assert_eq!(policy.notify.as_deref(), Some("duty-officer"));
+    assert_eq!(policy.severity.as_deref(), Some("high"));
+    let text = explanation.to_string();
+    for said in ["why: embargo", "owner: finance", "severity: high"] {
+        assert!(text.contains(said), "{text}");
+    }
+    let json = serde_json::to_value(&explanation).unwrap();
+    assert_eq!(json["determining"][0]["notify"], "duty-officer");
+}
+
+#[test]
 fn what_is_worth_a_look_is_a_warning() {
     let pay = ToolDeclaration {
         require_approval: true,
