@@ -132,6 +132,9 @@ pub(crate) struct Prepared<'a> {
     requester: EntityUid,
     agent: EntityUid,
     people: People,
+    /// The time of the call in milliseconds, and as an expression: making one takes as long as
+    /// evaluating a policy.
+    now: (i64, RestrictedExpression),
     /// What every question's context begins with.
     context: Vec<(String, RestrictedExpression)>,
 }
@@ -188,8 +191,10 @@ impl<'a> Prepared<'a> {
         let extension = reads_arguments.then_some(&settings.extension);
         let provided = Known::of(extension, call.facts.provided)?;
         context.extend(provided.app()?.map(|app| ("app".to_owned(), app)));
-        let now = datetime(call.now.div_euclid(1000))?;
-        context.push(("system".to_owned(), record([("now", now)])?));
+        let now = call.now.div_euclid(1000);
+        let now = (now, datetime(now)?);
+        let system = record([("now", now.1.clone())])?;
+        context.push(("system".to_owned(), system));
         let run = record([
             ("id", text(call.run)?),
             ("step", RestrictedExpression::new_long(call.step.into())),
@@ -214,6 +219,7 @@ impl<'a> Prepared<'a> {
             requester: uid("User", &call.user.id)?,
             agent: uid("Agent", call.agent)?,
             people: entities.finish(slice, mapped.entities)?,
+            now,
             context,
             slice,
             facts: call.facts,
@@ -333,6 +339,10 @@ impl<'a> Prepared<'a> {
         if let Some(votes) = votes {
             let approvers = votes.approvers.iter().cloned();
             let count = i64::try_from(votes.approvers.len()).unwrap_or(i64::MAX);
+            let requested_at = match &self.now {
+                (now, made) if *now == votes.requested_at => made.clone(),
+                _ => datetime(votes.requested_at)?,
+            };
             pairs.push((
                 "approvals".to_owned(),
                 record([
@@ -343,7 +353,7 @@ impl<'a> Prepared<'a> {
                             approvers.map(RestrictedExpression::new_entity_uid),
                         ),
                     ),
-                    ("requested_at", datetime(votes.requested_at)?),
+                    ("requested_at", requested_at),
                 ])?,
             ));
             named.extend(votes.approvers);
@@ -425,9 +435,28 @@ mod tests {
         reason = "tests may"
     )]
 
+    use std::collections::HashSet;
+
     use super::*;
     use crate::declaration::{PolicySource, ToolDeclaration};
     use crate::engine::PolicyEngine;
+
+    /// Cedar answers so where a policy is `unknown` to it, which needs its feature `partial-eval`.
+    #[test]
+    fn an_allow_without_a_reason_is_a_denial() {
+        let reasonless = Response::new(CedarDecision::Allow, HashSet::new(), Vec::new());
+        assert_eq!(reasonless.decision(), CedarDecision::Allow);
+        let mut sum = Sum::default();
+        sum.add(Question::Unattended, &Policies::default(), &reasonless);
+        let answer = sum.answer();
+        assert!(!answer.permitted && answer.reasons.is_empty());
+        assert!(answer.errors[0].message.contains("without a reason"));
+        let reason = HashSet::from([cedar_policy::PolicyId::new("p")]);
+        let reasoned = Response::new(CedarDecision::Allow, reason, Vec::new());
+        let mut sum = Sum::default();
+        sum.add(Question::Unattended, &Policies::default(), &reasoned);
+        assert!(sum.answer().permitted, "with a reason it is permitted");
+    }
 
     /// The only guard between a person of whom nothing is known and a forbid on their role.
     #[test]
