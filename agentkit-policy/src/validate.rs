@@ -124,7 +124,8 @@ fn placed(said: &impl Diagnostic, id: &str, cutting: &Cutting<'_>) -> Finding {
     let offset = label.as_ref().map_or(0, miette::LabeledSpan::offset);
     let text = said.to_string();
     let message = text
-        .strip_prefix(&format!("for policy `{id}`, "))
+        .strip_prefix(&format!("for policy `{id}`"))
+        .and_then(|rest| rest.strip_prefix(", ").or_else(|| rest.strip_prefix(": ")))
         .unwrap_or(&text);
     let place = cutting.statements.get(id);
     let (line, column) = place.map(|statement| statement.place(offset)).unzip();

@@ -118,7 +118,11 @@ fn the_refund_desk_checks_and_passes_with_full_coverage() {
 #[test]
 fn a_syntax_error_is_shown_with_file_and_line() {
     let output = Desk::new("syntax").check(&GOOD.replace("< 100", "< "));
-    fails(&output, 2, &["pay.cedar:3:", "unexpected token"]);
+    fails(
+        &output,
+        2,
+        &["pay.cedar:3:", "unexpected token `}`; expected "],
+    );
 }
 
 #[test]

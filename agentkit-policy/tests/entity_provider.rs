@@ -306,6 +306,27 @@ fn the_extension_is_part_of_the_digests_and_policies_are_validated_against_it() 
 }
 
 #[test]
+fn a_policy_that_reaches_further_than_entities_are_asked_for_does_not_load() {
+    let manager = EntityType::new().attribute("manager", Field::entity("User"));
+    let forbid = |who: &str| {
+        let text = format!(
+            "@id(\"f\") forbid (principal, action == Action::\"refund\", resource)
+             when {{ {who} == principal }};"
+        );
+        load(Extension::default().user(manager.clone()), &text)
+    };
+    forbid("principal.manager.manager").unwrap();
+    let error = forbid("principal.manager.manager.manager")
+        .expect_err("too far")
+        .to_string();
+    assert!(
+        error.contains("policy `f`") && error.contains("level"),
+        "{error}"
+    );
+    println!("{error}");
+}
+
+#[test]
 fn extensions_that_cannot_be_meant_are_refused() {
     for (wrong, part) in [
         (

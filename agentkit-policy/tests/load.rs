@@ -55,7 +55,8 @@ fn a_typo_in_a_closed_list_does_not_load() {
     let ok = "@id(\"a\") forbid (principal, action, resource) when { context.input.currency == pay__currency::\"USD\" };";
     load(ok).unwrap();
     let text = refused(&ok.replace("USD", "USB"));
-    assert!(text.contains("USB"), "{text}");
+    assert!(text.contains("USB") && text.contains("\"USD\""), "{text}");
+    assert_eq!(text.matches("policy `a`").count(), 1, "{text}");
     let text = refused(&ok.replace("pay__currency::", ""));
     assert!(text.contains("pay__currency"), "{text}");
 }

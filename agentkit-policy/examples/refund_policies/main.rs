@@ -64,20 +64,29 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{what}:");
         match engine.reload(&[PolicySource::new("refund_desk.cedar", broken)]) {
             Ok(()) => println!("  loads"),
-            Err(error) => println!("{error}"),
+            Err(error) => println!("{error:#}"),
         }
         println!();
     }
-    let lax = format!(
-        "{POLICIES}\n{}\n{}",
-        r#"@id("cap") forbid (principal, action in Action::"issue_refund", resource)
-           when { context.input.amount_cents * 100 > 5000000 };"#,
-        r#"@id("anyone") permit (principal, action == Action::"issue_refund", resource);"#,
-    );
-    println!("an overflow in a forbid, and a blanket permit:");
-    engine.reload(&[PolicySource::new("refund_desk.cedar", lax)])?;
-    for warning in engine.current().warnings() {
-        println!("warning: {warning}");
+    for (what, more) in [
+        (
+            "an overflow in a forbid",
+            r#"@id("cap") forbid (principal, action in Action::"issue_refund", resource)
+               when { context.input.amount_cents * 100 > 5000000 };"#,
+        ),
+        (
+            "a blanket permit",
+            r#"@id("anyone") permit (principal, action == Action::"issue_refund", resource);"#,
+        ),
+    ] {
+        println!("{what}:");
+        let sources = [("refund_desk.cedar", POLICIES), ("more.cedar", more)]
+            .map(|(name, text)| PolicySource::new(name, text));
+        engine.reload(&sources)?;
+        for warning in engine.current().warnings() {
+            println!("warning: {warning:#}");
+        }
+        println!();
     }
     Ok(())
 }
