@@ -58,6 +58,10 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes tools of methods: on an `impl` block, every method with `#[tool]` becomes a tool, and the
 /// value whose methods they are is their shared state.
+///
+/// It takes nothing itself: the keys of each method's `#[tool]` and the attributes of its parameters
+/// are those of [`macro@tool`]. The type of a tool stands beside the block and is called as its
+/// method, or by `type = Name`.
 #[proc_macro_attribute]
 pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
     tool::expand_methods(options.into(), &item.into()).into()
@@ -74,7 +78,12 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 /// | `model = "provider/model"` | the model |
 /// | `instructions = …` | what the model is told first; any expression |
 /// | `tools = [a, b::c, d as Variant]` | what it may call; `#[cfg(…)]` is allowed on an entry |
+/// | `agents = [DataAgent, b::Other as Variant]` | agents to which it may hand tasks: each is offered to the model as a tool of its name, described by its doc comment. What waits there is typed too: `…Pending::DataAgent(DataAgentPending::…)`, and `…Pending::DataAgentTask` where handing over the task itself needs approval |
+/// | `dynamic_tools`, `dynamic_tools = …` | tools may be added at run time, by `AgentBuilder::tools` (and are those of the expression); they are the variant `Other` of both enums, which is there only then |
 /// | `policy = "file"`, `policies = ["file", …]` | Cedar files relative to the source file; a test named after the agent checks them against the tools |
+/// | `require_approval`, `require_approval(when = …)` | every call needs an approval, or those for which the closure or function of a `ProposedCall` says so; a run can ask for more, never for less |
+/// | `max_steps = 16`, `max_tokens = 100_000`, `max_time = "10m"` | budgets of runs that do not say so themselves |
+/// | `temperature = 0.2`, `max_output_tokens = 1000` | settings of the model |
 /// | `crate = ::path` | where `agentkit` is, if it is renamed or re-exported |
 #[proc_macro_attribute]
 pub fn agent(options: TokenStream, item: TokenStream) -> TokenStream {

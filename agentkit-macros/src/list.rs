@@ -12,11 +12,11 @@ use syn::{
 
 use crate::{options::split, problems::Problems};
 
-/// One tool of a list.
+/// One tool or agent of a list.
 pub(crate) struct ListedTool {
-    /// `#[cfg(…)]`, if the tool is there under conditions.
+    /// `#[cfg(…)]`, if it is there under conditions.
     pub(crate) conditions: Vec<Attribute>,
-    /// The type of the tool.
+    /// The type of the tool or agent.
     pub(crate) path: Path,
     /// What the variants of the generated enums are called, if it is said with `as`.
     pub(crate) alias: Option<syn::Ident>,
@@ -40,6 +40,21 @@ impl Parse for ListedTool {
 
 /// The tools of a list; each path may be there once.
 pub(crate) fn tools(list: TokenStream, problems: &mut Problems) -> Vec<ListedTool> {
+    let example = "name the tool's function, such as `issue_refund` or `orders::issue_refund`";
+    entries(list, ("tool", example), problems)
+}
+
+/// The agents of a list; each path may be there once.
+pub(crate) fn agents(list: TokenStream, problems: &mut Problems) -> Vec<ListedTool> {
+    let example = "name the agent's struct, such as `DataAgent` or `agents::DataAgent`";
+    entries(list, ("agent", example), problems)
+}
+
+fn entries(
+    list: TokenStream,
+    (what, example): (&str, &str),
+    problems: &mut Problems,
+) -> Vec<ListedTool> {
     let mut seen = BTreeSet::new();
     let mut tools = Vec::new();
     for tokens in split(list) {
@@ -48,8 +63,8 @@ pub(crate) fn tools(list: TokenStream, problems: &mut Problems) -> Vec<ListedToo
             Err(_) => {
                 problems.add(
                     tokens,
-                    "this is no path to a tool",
-                    "name the tool's function, such as `issue_refund` or `orders::issue_refund`",
+                    &format!("this is no path to {} {what}", article(what)),
+                    example,
                 );
                 continue;
             }
@@ -58,8 +73,11 @@ pub(crate) fn tools(list: TokenStream, problems: &mut Problems) -> Vec<ListedToo
             if !attribute.path().is_ident("cfg") {
                 problems.add(
                     attribute,
-                    "only `#[cfg(…)]` is allowed on a tool in a list",
-                    "put other attributes on the tool's function",
+                    &format!(
+                        "only `#[cfg(…)]` is allowed on {} {what} in a list",
+                        article(what)
+                    ),
+                    &format!("put other attributes where the {what} is declared"),
                 );
             }
         }
@@ -69,7 +87,7 @@ pub(crate) fn tools(list: TokenStream, problems: &mut Problems) -> Vec<ListedToo
             let written = written.replace(' ', "");
             problems.add(
                 &tool.path,
-                &format!("the tool `{written}` is in the list twice"),
+                &format!("the {what} `{written}` is in the list twice"),
                 "remove one of the two",
             );
             continue;
@@ -77,6 +95,10 @@ pub(crate) fn tools(list: TokenStream, problems: &mut Problems) -> Vec<ListedToo
         tools.push(tool);
     }
     tools
+}
+
+fn article(what: &str) -> &'static str {
+    if what.starts_with('a') { "an" } else { "a" }
 }
 
 /// An expression: the tools as a vector.

@@ -1,5 +1,9 @@
 //! Durations as people write them: `30s`, `15m`, `24h`, `7d`.
 
+use syn::LitStr;
+
+use crate::{options::Entry, problems::Problems};
+
 /// What a duration looks like.
 pub(crate) const FORM: &str =
     "write a whole number and a unit, such as `30s`, `15m`, `24h` or `7d`";
@@ -18,6 +22,17 @@ pub(crate) fn seconds(text: &str) -> Option<u64> {
     number
         .checked_mul(factor)
         .filter(|seconds| (1..=3_660 * 86_400).contains(seconds))
+}
+
+/// The value of an entry as a duration, in seconds.
+pub(crate) fn of(entry: &Entry, example: &str, problems: &mut Problems) -> Option<u64> {
+    let literal = entry.value::<LitStr>(&format!("\"{example}\""), problems)?;
+    let seconds = seconds(&literal.value());
+    if seconds.is_none() {
+        let message = format!("`{}` is no duration", literal.value());
+        problems.add(&literal, &message, FORM);
+    }
+    seconds
 }
 
 #[cfg(test)]

@@ -41,5 +41,8 @@ pub mod prelude {
 /// What the expansions of the macros refer to. Not covered by any promise of stability.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::{agent::*, approval::*, call::*, tool::private::*, tool::*};
+    pub use crate::{
+        agent::nested::*, agent::*, approval::*, call::*, gate::RequireApproval, run::Defaults,
+        tool::private::*, tool::*,
+    };
 }

@@ -4,8 +4,11 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Ident, spanned::Spanned as _};
 
-use super::model::Agent;
-use crate::{list, name};
+use super::{
+    model::{Agent, Dynamic, Members},
+    variants,
+};
+use crate::{docs::Docs, list, name};
 
 /// The enums and the implementation.
 pub(super) fn agent(agent: &Agent) -> TokenStream {
@@ -31,8 +34,11 @@ pub(super) fn stub(agent: &Agent) -> TokenStream {
         name: quote!(""),
         model: quote!(""),
         instructions: quote!(""),
-        tools: Vec::new(),
-        variants: Vec::new(),
+        docs: Docs::default(),
+        tools: Members::default(),
+        agents: Members::default(),
+        dynamic: Dynamic::None,
+        defaults: Vec::new(),
         policies: Vec::new(),
     };
     self::agent(&stub)
@@ -58,13 +64,36 @@ fn enums(agent: &Agent) -> TokenStream {
     );
     let mut calls = TokenStream::new();
     let mut answers = TokenStream::new();
-    for (variant, path, conditions) in agent.variants() {
+    for (variant, path, conditions) in agent.tools.iter() {
         let call_doc = format!("A call of `{variant}`.");
         let answer_doc = format!("The answer to a question of `{variant}`.");
         let call = quote_spanned!(path.span()=> #root::__private::Pending<#path>);
         let answer = quote_spanned!(path.span()=> <#path as #root::__private::Tool>::Resume);
         calls.extend(quote!(#[doc = #call_doc] #(#conditions)* #variant(#call),));
         answers.extend(quote!(#[doc = #answer_doc] #(#conditions)* #variant(#answer),));
+    }
+    for (variant, path, conditions) in agent.agents.iter() {
+        let task = variants::task(variant);
+        let task_doc = format!("A task that is to be handed to `{variant}`.");
+        let call_doc = format!("A call that waits in a run of `{variant}`, or below it.");
+        let answer_doc =
+            format!("The answer to a question that was asked in a run of `{variant}`.");
+        let below = quote_spanned!(path.span()=> <#path as #root::__private::Agent>);
+        calls.extend(quote! {
+            #[doc = #task_doc] #(#conditions)* #task(#root::__private::TaskApproval),
+            #[doc = #call_doc] #(#conditions)* #variant(#below::Pending),
+        });
+        answers.extend(quote!(#[doc = #answer_doc] #(#conditions)* #variant(#below::Resume),));
+    }
+    if agent.dynamic.is_some() {
+        calls.extend(quote! {
+            /// A call of a tool that was added at run time, or is not there any more.
+            Other(#root::__private::PendingCall),
+        });
+        answers.extend(quote! {
+            /// The answer to a question of a tool that was added at run time.
+            Other(#root::__private::OtherAnswer),
+        });
     }
     // Without the brackets, which are the macro's, the compiler would suggest to declare a tool
     // that it does not find as a type parameter of the struct.
@@ -84,8 +113,32 @@ fn implementation(agent: &Agent) -> TokenStream {
     let (root, type_name) = (&agent.root, &agent.type_name);
     let (pending, resume) = (pending_name(agent), resume_name(agent));
     let (name, model, instructions) = (&agent.name, &agent.model, &agent.instructions);
-    let tools = list::vector(root, &agent.tools);
+    let definition = &Ident::new("definition", Span::mixed_site());
+    let tools = list::vector(root, &agent.tools.listed);
     let files = &agent.policies;
+    let description = (!agent.docs.is_empty()).then(|| {
+        let docs = agent.docs.expression(root);
+        quote!(.description(#docs))
+    });
+    let more = match &agent.dynamic {
+        Dynamic::Expression(tools) => Some(quote!(.tools(#tools))),
+        Dynamic::None | Dynamic::Builder => None,
+    };
+    let below = agent.agents.iter().map(|(_, path, conditions)| {
+        quote! {
+            #(#conditions)*
+            let #definition = #definition.agent(<#path as #root::__private::Agent>::definition());
+        }
+    });
+    let defaults = defaults(agent);
+    let span = agent.type_name.span().resolved_at(Span::call_site());
+    let source = quote_spanned!(span=>
+        #root::__private::SourceLocation {
+            file: ::core::file!(),
+            line: ::core::line!(),
+            column: ::core::column!(),
+        }
+    );
     let pending_set = pending_set(agent);
     let resume_set = resume_set(agent);
 
@@ -102,6 +155,12 @@ fn implementation(agent: &Agent) -> TokenStream {
             .extend(syn::parse2::<syn::WherePredicate>(bound));
     }
     let (before, of_type, clause) = generics.split_for_impl();
+    let dynamic = agent.dynamic.is_some().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #before #root::__private::DynamicTools for #type_name #of_type #clause {}
+        }
+    });
     quote! {
         #[automatically_derived]
         impl #before #root::__private::Agent for #type_name #of_type #clause {
@@ -109,21 +168,68 @@ fn implementation(agent: &Agent) -> TokenStream {
             type Resume = #resume;
 
             fn definition() -> #root::__private::AgentDefinition {
-                #root::__private::AgentDefinition::new(#name, #model, #instructions)
-                    .tools(#tools)
-                    #(.policy(#files, ::core::include_str!(#files)))*
+                let #definition =
+                    #root::__private::AgentDefinition::new(#name, #model, #instructions)
+                        #description
+                        .source(#source)
+                        .tools(#tools)
+                        #more
+                        #(.policy(#files, ::core::include_str!(#files)))*
+                        #defaults;
+                #(#below)*
+                #definition
+            }
+
+            fn name() -> #root::__private::String {
+                #root::__private::agent_name(#name)
             }
         }
+        #dynamic
         #pending_set
         #resume_set
     }
+}
+
+/// A call that sets the defaults of runs, if there are any.
+fn defaults(agent: &Agent) -> Option<TokenStream> {
+    if agent.defaults.is_empty() {
+        return None;
+    }
+    let root = &agent.root;
+    let defaults = Ident::new("defaults", Span::mixed_site());
+    let settings = &agent.defaults;
+    Some(quote! {
+        .defaults({
+            let mut #defaults: #root::__private::Defaults = ::core::default::Default::default();
+            #(#settings)*
+            #defaults
+        })
+    })
 }
 
 fn pending_set(agent: &Agent) -> TokenStream {
     let root = &agent.root;
     let pending = pending_name(agent);
     let call = Ident::new("call", Span::mixed_site());
-    let arms = agent.variants().map(|(variant, path, conditions)| {
+    let found = Ident::new("found", Span::mixed_site());
+    let agents = agent.agents.iter().map(|(variant, path, conditions)| {
+        let task = variants::task(variant);
+        quote! {
+            #(#conditions)*
+            if let ::core::option::Option::Some(#found) =
+                #root::__private::pending_below::<#path>(&#call)
+            {
+                return #found.map(Self::#variant);
+            }
+            #(#conditions)*
+            if let ::core::option::Option::Some(#found) =
+                #root::__private::pending_task::<#path>(&#call)
+            {
+                return #found.map(Self::#task);
+            }
+        }
+    });
+    let tools = agent.tools.iter().map(|(variant, path, conditions)| {
         quote! {
             #(#conditions)*
             if #call.tool == <#path as #root::__private::Tool>::NAME {
@@ -131,14 +237,20 @@ fn pending_set(agent: &Agent) -> TokenStream {
             }
         }
     });
+    let rest = if agent.dynamic.is_some() {
+        quote!(#root::__private::pending_other(#call).map(Self::Other))
+    } else {
+        quote!(::core::result::Result::Err(#root::__private::PendingError::unknown_tool(&#call)))
+    };
     quote! {
         #[automatically_derived]
         impl #root::__private::PendingSet for #pending {
             fn from_call(
                 #call: #root::__private::PendingCall,
             ) -> ::core::result::Result<Self, #root::__private::PendingError> {
-                #(#arms)*
-                ::core::result::Result::Err(#root::__private::PendingError::unknown_tool(&#call))
+                #(#agents)*
+                #(#tools)*
+                #rest
             }
         }
     }
@@ -153,7 +265,7 @@ fn resume_set(agent: &Agent) -> TokenStream {
     let mut decode = TokenStream::new();
     let mut tools = TokenStream::new();
     let mut encode = TokenStream::new();
-    for (variant, path, conditions) in agent.variants() {
+    for (variant, path, conditions) in agent.tools.iter() {
         let tool_name = quote!(<#path as #root::__private::Tool>::NAME);
         decode.extend(quote! {
             #(#conditions)*
@@ -164,21 +276,34 @@ fn resume_set(agent: &Agent) -> TokenStream {
         tools.extend(quote!(#(#conditions)* Self::#variant(_) => #tool_name,));
         encode.extend(quote! {
             #(#conditions)*
-            Self::#variant(#answer) => #root::__private::encode_answer(#answer),
+            Self::#variant(ref #answer) => #root::__private::encode_answer(#answer),
         });
     }
-    // A reference to an enum without variants has to be matched by its place.
-    let matched = if agent.tools.is_empty() {
-        quote!(*self)
+    for (variant, _, conditions) in agent.agents.iter() {
+        tools.extend(quote! {
+            #(#conditions)*
+            Self::#variant(ref #answer) => #root::__private::ResumeSet::tool(#answer),
+        });
+        encode.extend(quote! {
+            #(#conditions)*
+            Self::#variant(ref #answer) => #root::__private::ResumeSet::encode(#answer),
+        });
+    }
+    let rest = if agent.dynamic.is_some() {
+        tools.extend(quote!(Self::Other(ref #answer) => &#answer.tool,));
+        encode.extend(quote! {
+            Self::Other(ref #answer) => #root::__private::encode_answer(&#answer.answer),
+        });
+        quote! {
+            ::core::result::Result::Ok(Self::Other(
+                #root::__private::other_answer(#tool, #answer),
+            ))
+        }
     } else {
-        quote!(self)
+        quote!(::core::result::Result::Err(#root::__private::unknown_tool(#tool, #name)))
     };
-    let matched_for_tool = &matched;
-    let answer_pattern = if agent.tools.is_empty() {
-        quote!(_)
-    } else {
-        quote!(#answer)
-    };
+    let decode_for = decode_for(agent);
+    // Matched by its place, as an enum without variants has to be.
     quote! {
         #[automatically_derived]
         impl ::core::fmt::Debug for #resume {
@@ -189,17 +314,20 @@ fn resume_set(agent: &Agent) -> TokenStream {
 
         #[automatically_derived]
         impl #root::__private::ResumeSet for #resume {
+            #[allow(unused_variables)]
             fn decode(
                 #tool: &::core::primitive::str,
-                #answer_pattern: &#root::__private::serde_json::Value,
+                #answer: &#root::__private::serde_json::Value,
             ) -> ::core::result::Result<Self, #root::__private::ArgumentError> {
                 #decode
-                ::core::result::Result::Err(#root::__private::unknown_tool(#tool, #name))
+                #rest
             }
+
+            #decode_for
 
             #[allow(unreachable_patterns)]
             fn tool(&self) -> &::core::primitive::str {
-                match #matched_for_tool { #tools }
+                match *self { #tools }
             }
 
             #[allow(unreachable_patterns)]
@@ -209,10 +337,46 @@ fn resume_set(agent: &Agent) -> TokenStream {
                 #root::__private::Canonical,
                 #root::__private::CanonicalError,
             > {
-                match #matched { #encode }
+                match *self { #encode }
             }
         }
     }
+}
+
+/// Where there are sub-agents, the answer to a question that one of them asked.
+fn decode_for(agent: &Agent) -> Option<TokenStream> {
+    if agent.agents.listed.is_empty() {
+        return None;
+    }
+    let root = &agent.root;
+    let call = Ident::new("call", Span::mixed_site());
+    let answer = Ident::new("answer", Span::mixed_site());
+    let found = Ident::new("found", Span::mixed_site());
+    let name = &agent.name;
+    let agents = agent.agents.iter().map(|(variant, path, conditions)| {
+        quote! {
+            #(#conditions)*
+            if let ::core::option::Option::Some(#found) =
+                #root::__private::answer_below::<#path>(#call, #answer)
+            {
+                return #found.map(Self::#variant);
+            }
+        }
+    });
+    Some(quote! {
+        fn decode_for(
+            #call: &#root::__private::PendingCall,
+            #answer: &#root::__private::serde_json::Value,
+        ) -> ::core::result::Result<Self, #root::__private::ArgumentError> {
+            #(#agents)*
+            if #call.is_delegated() {
+                return ::core::result::Result::Err(
+                    #root::__private::unknown_tool(&#call.tool, #name),
+                );
+            }
+            Self::decode(&#call.tool, #answer)
+        }
+    })
 }
 
 /// A test, named after the agent, that loads the policies against the schema of the tools.

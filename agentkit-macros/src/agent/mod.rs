@@ -1,8 +1,10 @@
 //! `#[agent]`.
 
+mod defaults;
 mod generate;
 mod model;
 mod normalise;
+mod variants;
 
 use proc_macro2::TokenStream;
 use quote::quote;

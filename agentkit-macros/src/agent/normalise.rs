@@ -4,28 +4,35 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote};
 use syn::{Expr, Ident, ItemStruct, LitStr, ext::IdentExt as _};
 
-use super::model::Agent;
+use super::{
+    defaults,
+    model::{Agent, Dynamic, Members},
+    variants::Names,
+};
 use crate::{
+    docs::Docs,
     list::{self, ListedTool},
     name,
-    options::{self, Entry},
+    options::{self, Entry, EntryValue},
     problems::Problems,
 };
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "name",
     "model",
     "instructions",
     "tools",
+    "agents",
+    "dynamic_tools",
     "policy",
     "policies",
-    "agents",
     "crate",
 ];
 
 /// Makes the model. It is complete only if no problem was added.
 pub(super) fn model(item: &ItemStruct, list: TokenStream, problems: &mut Problems) -> Agent {
-    let entries = options::entries(list, "#[agent]", &KEYS, problems);
+    let keys: Vec<&str> = KEYS.into_iter().chain(defaults::KEYS).collect();
+    let entries = options::entries(list, "#[agent]", &keys, problems);
     let find = |key: &str| entries.iter().find(|entry| entry.key.unraw() == key);
     let root = options::root(find("crate"), problems);
     let agent_name = required(find("name"), "name", "\"refund-desk\"", problems);
@@ -42,14 +49,20 @@ pub(super) fn model(item: &ItemStruct, list: TokenStream, problems: &mut Problem
         "\"You are …\"",
         problems,
     );
-    let tools = find("tools").map_or_else(Vec::new, |entry| tools(entry, problems));
-    let variants = variants(&tools, problems);
-    if let Some(entry) = find("agents") {
-        problems.add(
-            &entry.key,
-            "sub-agents are not supported by this version of agentkit",
-            "remove `agents`; write a tool that runs the other agent",
-        );
+    let dynamic =
+        find("dynamic_tools").map_or_else(Dynamic::default, |entry| dynamic(entry, problems));
+    let mut names = Names::with_other(dynamic.is_some());
+    let listed = find("tools").map_or_else(Vec::new, |entry| tools(entry, problems));
+    let variants = names.of_tools(&listed, problems);
+    let tools = Members { listed, variants };
+    let listed = find("agents").map_or_else(Vec::new, |entry| agents(entry, problems));
+    let variants = names.of_agents(&listed, problems);
+    let agents = Members { listed, variants };
+    let variable = Ident::new("defaults", Span::mixed_site());
+    let defaults = defaults::settings(&root, &entries, &variable, problems);
+    let mut docs = Docs::default();
+    for attribute in &item.attrs {
+        docs.take(attribute);
     }
     let policies = policies(find("policy"), find("policies"), problems);
     let tokens = |value: Option<Expr>| value.map(|value| value.to_token_stream());
@@ -62,8 +75,11 @@ pub(super) fn model(item: &ItemStruct, list: TokenStream, problems: &mut Problem
         name: tokens(agent_name).unwrap_or_else(missing),
         model: tokens(model).unwrap_or_else(missing),
         instructions: tokens(instructions).unwrap_or_else(missing),
+        docs,
         tools,
-        variants,
+        agents,
+        dynamic,
+        defaults,
         policies,
     }
 }
@@ -139,33 +155,28 @@ fn tools(entry: &Entry, problems: &mut Problems) -> Vec<ListedTool> {
         .map_or_else(Vec::new, |list| list::tools(list, problems))
 }
 
-fn variants(tools: &[ListedTool], problems: &mut Problems) -> Vec<Ident> {
-    let mut variants: Vec<Ident> = Vec::new();
-    for tool in tools {
-        let variant = match (&tool.alias, tool.path.segments.last()) {
-            (Some(alias), _) => alias.clone(),
-            (None, Some(last)) => {
-                let camel = name::camel(&last.ident.unraw().to_string());
-                // `self` and the like are no identifiers of their own, and no tools.
-                syn::parse_str::<Ident>(&camel).map_or_else(
-                    |_| Ident::new("Tool", last.ident.span()),
-                    |_| Ident::new(&camel, last.ident.span()),
-                )
-            }
-            (None, None) => continue,
+fn agents(entry: &Entry, problems: &mut Problems) -> Vec<ListedTool> {
+    options::bracketed(entry, "DataAgent", problems)
+        .map_or_else(Vec::new, |list| list::agents(list, problems))
+}
+
+fn dynamic(entry: &Entry, problems: &mut Problems) -> Dynamic {
+    let EntryValue::Assigned(value) = &entry.value else {
+        return if entry.flag(problems) {
+            Dynamic::Builder
+        } else {
+            Dynamic::None
         };
-        let twice = tool.conditions.is_empty() && variants.contains(&variant);
-        if twice {
-            let path = tool.path.to_token_stream().to_string().replace(' ', "");
-            problems.add(
-                &tool.path,
-                &format!("another tool of the agent is called `{variant}` already"),
-                &format!("give it another name with `{path} as OtherName`"),
-            );
-        }
-        variants.push(variant);
+    };
+    match syn::parse2::<syn::LitBool>(value.clone()) {
+        Ok(flag) if flag.value => Dynamic::Builder,
+        Ok(_) => Dynamic::None,
+        Err(_) => entry
+            .value::<Expr>("plugins()", problems)
+            .map_or(Dynamic::None, |tools| {
+                Dynamic::Expression(tools.into_token_stream())
+            }),
     }
-    variants
 }
 
 fn policies(one: Option<&Entry>, many: Option<&Entry>, problems: &mut Problems) -> Vec<LitStr> {

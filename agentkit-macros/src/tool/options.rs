@@ -79,7 +79,7 @@ pub(super) fn read(list: TokenStream, problems: &mut Problems) -> Options {
     options.read_only = flag("read_only");
     options.destructive = flag("destructive");
     options.idempotent = flag("idempotent");
-    options.timeout_seconds = find("timeout").and_then(|entry| duration(entry, "30s", problems));
+    options.timeout_seconds = find("timeout").and_then(|entry| ttl::of(entry, "30s", problems));
     options.labels = find("labels").map_or_else(Vec::new, |entry| labels(entry, problems));
     options.facts = find("facts").map_or_else(Vec::new, |entry| facts(entry, problems));
     pair(&entries, problems);
@@ -161,7 +161,7 @@ fn approval_detail(entry: &Entry, approval: &mut Approval, problems: &mut Proble
             .value::<Expr>("|args| args.amount_cents > 5000", problems)
             .map(|condition| condition.to_token_stream());
     } else if entry.key == "ttl" {
-        approval.ttl_seconds = duration(entry, "24h", problems);
+        approval.ttl_seconds = ttl::of(entry, "24h", problems);
     } else if entry.key == "quorum" {
         let Some(literal) = entry.value::<LitInt>("2", problems) else {
             return;
@@ -177,17 +177,6 @@ fn approval_detail(entry: &Entry, approval: &mut Approval, problems: &mut Proble
     } else if let Some(why) = entry.value::<LitStr>("\"why\"", problems) {
         approval.why = Some(reason(&why, problems));
     }
-}
-
-/// A duration as a string, in seconds.
-fn duration(entry: &Entry, example: &str, problems: &mut Problems) -> Option<u64> {
-    let literal = entry.value::<LitStr>(&format!("\"{example}\""), problems)?;
-    let seconds = ttl::seconds(&literal.value());
-    if seconds.is_none() {
-        let message = format!("`{}` is no duration", literal.value());
-        problems.add(&literal, &message, ttl::FORM);
-    }
-    seconds
 }
 
 fn labels(entry: &Entry, problems: &mut Problems) -> Vec<LitStr> {

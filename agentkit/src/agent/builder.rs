@@ -2,14 +2,14 @@ use std::{collections::HashMap, marker::PhantomData, sync::Arc, time::Duration};
 
 use agentkit_policy::{LoadError, PolicySource};
 
-use super::{Agent, AgentDefinition, Hosted};
+use super::{Agent, AgentDefinition, DynamicTools, Hosted};
 use crate::{
     approval::{ClaimsOnly, Directory},
     call::CallId,
     model::{ChatModel, ModelName, ModelNameError},
     run::{Active, Hook, Runtime, Settings},
     store::Store,
-    tool::{Contexts, DuplicateTool, ToolSet, check_name},
+    tool::{Contexts, DuplicateTool, DynTool, ToolSet, check_name},
 };
 
 /// Builds what hosts an agent: its store, its model, and the state that its tools are given.
@@ -20,6 +20,7 @@ pub struct AgentBuilder<A> {
     models: HashMap<String, Arc<dyn ChatModel>>,
     operator_role: Option<String>,
     hooks: Vec<Arc<dyn Hook>>,
+    tools: Vec<Arc<dyn DynTool>>,
     contexts: Contexts,
     policies: Option<Vec<PolicySource>>,
     directory: Arc<dyn Directory>,
@@ -122,6 +123,7 @@ impl<A: Agent> AgentBuilder<A> {
             models: HashMap::new(),
             operator_role: None,
             hooks: Vec::new(),
+            tools: Vec::new(),
             contexts: Contexts::new(),
             policies: None,
             directory: Arc::new(ClaimsOnly),
@@ -147,6 +149,16 @@ impl<A: Agent> AgentBuilder<A> {
     /// that agent's.
     pub fn model_of(mut self, agent: impl Into<String>, model: impl ChatModel + 'static) -> Self {
         self.models.insert(agent.into(), Arc::new(model));
+        self
+    }
+
+    /// Adds tools that are known at run time only, such as those of another server, to an agent
+    /// that is declared with `dynamic_tools`.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn DynTool>>) -> Self
+    where
+        A: DynamicTools,
+    {
+        self.tools.extend(tools);
         self
     }
 
@@ -219,6 +231,7 @@ impl<A: Agent> AgentBuilder<A> {
     /// When something is missing, two tools have one name, or the policies do not load.
     pub fn build(self) -> Result<Hosted<A>, BuildError> {
         let mut definition = A::definition();
+        definition.tools.extend(self.tools);
         if let Some(policies) = self.policies {
             definition.policies = policies;
         }
@@ -301,6 +314,7 @@ impl Shared {
             .collect::<Vec<_>>();
         Ok(Runtime {
             definition: definition.digest(),
+            defaults: definition.defaults,
             policy_text: policy_text.join("\n"),
             instructions: definition.instructions,
             model,

@@ -9,8 +9,8 @@ use super::{AgentBuilder, PendingError};
 use crate::{
     approval::PendingCall,
     call::{Canonical, CanonicalError, Digest, FieldHasher},
-    run::SESSION_FACTS,
-    tool::{ArgumentError, Delegate, DynTool},
+    run::{Defaults, SESSION_FACTS},
+    tool::{ArgumentError, Delegate, DynTool, SourceLocation},
 };
 
 /// An agent by its declaration: what it is called, what it is told, what it may call, and under
@@ -31,6 +31,11 @@ pub trait Agent: Send + Sync + 'static {
     /// The declaration.
     fn definition() -> AgentDefinition;
 
+    /// The name in the declaration. `#[agent]` gives it without making the rest.
+    fn name() -> String {
+        Self::definition().name
+    }
+
     /// Starts to build the agent: contexts, store, model.
     fn builder() -> AgentBuilder<Self>
     where
@@ -39,6 +44,15 @@ pub trait Agent: Send + Sync + 'static {
         AgentBuilder::new()
     }
 }
+
+/// An agent that is declared to take tools at run time, beside those of its declaration. The
+/// enums of its pending calls and of its answers have a variant `Other` for them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` takes no tools at run time",
+    label = "its pending calls have no variant for such tools",
+    note = "declare it with `#[agent(dynamic_tools, …)]`"
+)]
+pub trait DynamicTools: Agent {}
 
 /// What an agent is declared to be.
 #[derive(Clone)]
@@ -59,6 +73,10 @@ pub struct AgentDefinition {
     pub agents: Vec<AgentDefinition>,
     /// The texts of the policies; without any the built-in policy is in force.
     pub policies: Vec<PolicySource>,
+    /// What holds for all its runs: budgets, approval, settings of the model.
+    pub defaults: Defaults,
+    /// Where it is declared; `None` for an agent that is made at run time.
+    pub source: Option<SourceLocation>,
 }
 
 impl AgentDefinition {
@@ -76,6 +94,8 @@ impl AgentDefinition {
             description: String::new(),
             agents: Vec::new(),
             policies: Vec::new(),
+            defaults: Defaults::default(),
+            source: None,
         }
     }
 
@@ -97,6 +117,18 @@ impl AgentDefinition {
         self
     }
 
+    /// Says what holds for all its runs.
+    pub fn defaults(mut self, defaults: Defaults) -> Self {
+        self.defaults = defaults;
+        self
+    }
+
+    /// Says where the agent is declared, for errors about names that two have.
+    pub const fn source(mut self, source: SourceLocation) -> Self {
+        self.source = Some(source);
+        self
+    }
+
     /// Adds a sub-agent: `.agent(<Billing as Agent>::definition())`. Its runs act for the same
     /// requester under the same option of the run; its own policies judge its calls.
     pub fn agent(mut self, agent: Self) -> Self {
@@ -107,7 +139,7 @@ impl AgentDefinition {
     /// The tools of the agent with those that stand for its sub-agents.
     pub(crate) fn all_tools(&self) -> impl Iterator<Item = Arc<dyn DynTool>> {
         let delegates = self.agents.iter().map(|agent| {
-            let tool = Delegate::new(&agent.name, &agent.description);
+            let tool = Delegate::new(&agent.name, &agent.description, agent.source);
             Arc::new(tool) as Arc<dyn DynTool>
         });
         self.tools.iter().cloned().chain(delegates)
@@ -119,8 +151,8 @@ impl AgentDefinition {
         self
     }
 
-    /// SHA-256 over name, model, instructions, the schemas of all tools and the sub-agents: a run
-    /// is pinned to it. Policies are not part of it, since they are asked anew at release.
+    /// SHA-256 over name, model, instructions, the schemas of all tools, the sub-agents and
+    /// the settings of the model: a run is pinned to it. Policies are not part of it, since they are asked anew at release.
     pub fn digest(&self) -> Digest {
         let tools: Vec<Digest> = self
             .tools
@@ -136,6 +168,10 @@ impl AgentDefinition {
         if !self.agents.is_empty() {
             let agents: Vec<Digest> = self.agents.iter().map(Self::digest).collect();
             hasher.list(agents.iter().map(|digest| digest.as_bytes().as_slice()));
+        }
+        let settings = (self.defaults.temperature, self.defaults.max_output_tokens);
+        if settings != (None, None) {
+            hasher.field(format!("{settings:?}").as_bytes());
         }
         hasher.finish()
     }
@@ -207,12 +243,23 @@ pub trait PendingSet: Sized {
 /// The answers to questions of an agent's tools, one variant a tool. `#[agent]` implements it for
 /// the enum that it generates.
 pub trait ResumeSet: Sized {
-    /// Types an answer that arrived as JSON.
+    /// Types an answer that arrived as JSON, to a question of one of the agent's own tools.
     ///
     /// # Errors
     ///
     /// When the agent has no such tool, the tool asks no questions, or the answer does not fit.
     fn decode(tool: &str, answer: &Value) -> Result<Self, ArgumentError>;
+
+    /// Types an answer to the question of a call, which may have been asked by a tool of a
+    /// sub-agent.
+    ///
+    /// # Errors
+    ///
+    /// When the agent has no such tool and no such sub-agent, the tool asks no questions, or the
+    /// answer does not fit.
+    fn decode_for(call: &PendingCall, answer: &Value) -> Result<Self, ArgumentError> {
+        Self::decode(&call.tool, answer)
+    }
 
     /// The tool whose question it answers.
     fn tool(&self) -> &str;

@@ -144,15 +144,6 @@ fn stored<V: DeserializeOwned>(
     })
 }
 
-fn decision(call: PendingCall, verdict: Verdict) -> Decision {
-    Decision {
-        run: call.run,
-        call: call.call,
-        fingerprint: call.fingerprint,
-        verdict,
-    }
-}
-
 impl<T: Tool> Approval<T> {
     /// The call as the store knows it: who asked, why, since when, which approvals there are.
     pub fn call(&self) -> &PendingCall {
@@ -187,13 +178,13 @@ impl<T: Tool> Approval<T> {
 
     /// The call may run with exactly these arguments.
     pub fn approve(self) -> Decision {
-        decision(self.call, Verdict::Approve)
+        self.call.decision(Verdict::Approve)
     }
 
     /// The call must not run. The model receives the reason; a blank one is none.
     pub fn decline(self, reason: impl Into<String>) -> Decision {
         let reason = Some(reason.into()).filter(|reason| !reason.trim().is_empty());
-        decision(self.call, Verdict::Decline { reason })
+        self.call.decision(Verdict::Decline { reason })
     }
 
     /// The call is to run with `args` instead. They are gated and fingerprinted anew.
@@ -208,12 +199,12 @@ impl<T: Tool> Approval<T> {
     pub fn amend(self, args: T::Args) -> Result<Decision, CanonicalError> {
         let arguments = Canonical::of(&args)?;
         let reason = None;
-        Ok(decision(self.call, Verdict::Amend { arguments, reason }))
+        Ok(self.call.decision(Verdict::Amend { arguments, reason }))
     }
 
     /// The call is withdrawn.
     pub fn cancel(self) -> Decision {
-        decision(self.call, Verdict::Cancel)
+        self.call.decision(Verdict::Cancel)
     }
 }
 
@@ -249,12 +240,12 @@ impl<T: Tool> Question<T> {
     )]
     pub fn answer(self, answer: T::Resume) -> Result<Decision, CanonicalError> {
         let data = Canonical::of(&answer)?;
-        Ok(decision(self.call, Verdict::Answer { data }))
+        Ok(self.call.decision(Verdict::Answer { data }))
     }
 
     /// The call is withdrawn.
     pub fn cancel(self) -> Decision {
-        decision(self.call, Verdict::Cancel)
+        self.call.decision(Verdict::Cancel)
     }
 }
 

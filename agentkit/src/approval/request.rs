@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::{Decision, Verdict};
 use crate::call::{CallId, Canonical, Fingerprint, Principal, RunId, Timestamp};
 
 /// One tool call that waits for a person, as the store knows it: enough to draw the interface.
@@ -58,6 +59,16 @@ impl PendingCall {
     /// Whether the call was made by a sub-agent of the agent that one looks from.
     pub fn is_delegated(&self) -> bool {
         self.path.len() > self.seen_from.saturating_add(1)
+    }
+
+    /// A decision about exactly this call with exactly these arguments.
+    pub fn decision(&self, verdict: Verdict) -> Decision {
+        Decision {
+            run: self.run.clone(),
+            call: self.call.clone(),
+            fingerprint: self.fingerprint,
+            verdict,
+        }
     }
 
     /// The call as its own agent sees it, or one nearer to it, where it was delegated to `agent`.

@@ -68,7 +68,7 @@ impl RequireApproval {
     }
 
     /// What the run demands for one call.
-    pub(crate) async fn demand(&self, call: impl FnOnce() -> ProposedCall + Send) -> RunDemand {
+    pub(crate) async fn demand(&self, call: impl Fn() -> ProposedCall + Send) -> RunDemand {
         match self {
             Self::Off => RunDemand::None,
             Self::On => RunDemand::Always,

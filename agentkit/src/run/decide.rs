@@ -450,7 +450,7 @@ impl Asked<'_> {
         let asking = Asking {
             run,
             requester: self.requester,
-            demand: option.demand_unasked(),
+            demand: self.runtime.defaults.or_unasked(option.demand_unasked()),
         };
         let judged = self
             .runtime

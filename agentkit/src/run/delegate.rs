@@ -124,7 +124,7 @@ impl Work {
             lease,
             record,
             // In memory, not as it is stored: the parent's predicate is still there.
-            options: self.options.below(),
+            options: agent.defaults.below(&self.options),
             listener: self.listener.below(call.id.clone(), call.tool.clone()),
             cancellation,
             deadline: None,
@@ -163,7 +163,11 @@ impl Work {
             definition: agent.definition,
             requester: self.run.requester.clone(),
             secret,
-            options: self.options.below().to_stored().map_err(corrupt)?,
+            options: agent
+                .defaults
+                .below(&self.options)
+                .to_stored()
+                .map_err(corrupt)?,
             input: message,
             events,
         };

@@ -78,7 +78,7 @@ impl Work {
         }
     }
 
-    /// What the run itself demands for a call.
+    /// What the run itself demands for a call, or else its agent's declaration.
     pub(super) async fn demand(&self, tool: &str, arguments: &Canonical) -> RunDemand {
         let Ok(value) = arguments.to_value() else {
             return RunDemand::Unavailable;
@@ -86,11 +86,14 @@ impl Work {
         let call = || ProposedCall {
             agent: self.runtime.agent.clone(),
             tool: tool.to_owned(),
-            arguments: value,
+            arguments: value.clone(),
             requester: self.run.requester.clone(),
             context: self.options.context.visible(),
         };
-        self.options.require_approval.demand(call).await
+        match self.options.require_approval.demand(&call).await {
+            RunDemand::None => self.runtime.defaults.require_approval.demand(&call).await,
+            demand => demand,
+        }
     }
 
     pub(super) async fn drive(&mut self) -> Result<Ending, Failure> {
@@ -309,6 +312,7 @@ impl Work {
         let request = ModelRequest::new(messages)
             .instructions(instructions)
             .tools(self.runtime.offers());
+        let request = self.runtime.defaults.of_model(request);
         self.before_model_call(&request).await;
         let span = trace::chat(&self.runtime);
         let turn = self.read_turn(&request).instrument(span.clone()).await;

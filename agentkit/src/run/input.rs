@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::context::RequestContext;
 
-use super::OutputSchema;
+use super::{Defaults, OutputSchema};
 use crate::{
     call::Principal,
     gate::{RequireApproval, StoredDemand},
@@ -20,6 +20,8 @@ pub struct Input {
     pub(crate) requester: Principal,
     pub(crate) text: String,
     pub(crate) thread: Option<Thread>,
+    /// Where the run says it itself.
+    max_steps: Option<u32>,
     pub(crate) options: RunOptions,
 }
 
@@ -31,11 +33,13 @@ impl Input {
             requester,
             text: text.into(),
             thread: None,
+            max_steps: None,
             options: RunOptions::default(),
         }
     }
 
-    /// Whether the run asks for approval of its calls, whatever tools and policy say.
+    /// Whether the run asks for approval of its calls, whatever tools and policy say. What the
+    /// agent declares for all its runs holds as well.
     pub fn require_approval(mut self, option: RequireApproval) -> Self {
         self.options.require_approval = option;
         self
@@ -68,7 +72,7 @@ impl Input {
 
     /// How often the model may answer, over all suspensions.
     pub fn max_steps(mut self, steps: u32) -> Self {
-        self.options.max_steps = steps;
+        self.max_steps = Some(steps);
         self
     }
 
@@ -84,6 +88,16 @@ impl Input {
     pub fn max_time(mut self, time: Duration) -> Self {
         self.options.max_time = Some(time);
         self
+    }
+
+    /// Fills in what the run does not say itself.
+    pub(crate) fn defaults(&mut self, defaults: &Defaults) {
+        let options = &mut self.options;
+        if let Some(steps) = self.max_steps.or(defaults.max_steps) {
+            options.max_steps = steps;
+        }
+        options.max_tokens = options.max_tokens.or(defaults.max_tokens);
+        options.max_time = options.max_time.or(defaults.max_time);
     }
 
     /// The last answer must be a `T`.

@@ -6,7 +6,7 @@ use std::{
 
 use agentkit_policy::{PolicyEngine, PolicySet, User};
 
-use super::{cancel::Active, hooks::Hook};
+use super::{Defaults, cancel::Active, hooks::Hook};
 use crate::{
     approval::{Directory, PendingCall, PendingKind, Standing},
     call::{Digest, Principal, Timestamp},
@@ -46,6 +46,7 @@ pub struct Runtime {
     pub(crate) agent: String,
     pub(crate) instructions: String,
     pub(crate) definition: Digest,
+    pub(crate) defaults: Defaults,
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) tools: ToolSet,
     pub(crate) schemas: HashMap<String, Digest>,

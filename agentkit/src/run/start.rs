@@ -41,6 +41,7 @@ impl Runtime {
     /// asked it instead: its id is the result's.
     pub async fn start(self: &Arc<Self>, mut input: Input) -> Result<Running, StartError> {
         self.record_policy().await?;
+        input.defaults(&self.defaults);
         if let Some(thread) = input.thread.take() {
             if thread.answers_questions
                 && let Some(answered) = self.answer_from(&input, &thread).await?

@@ -3,7 +3,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ArgumentError, DynTool, Flow, ToolContext, ToolError, ToolSpec, private, settle};
+use super::{
+    ArgumentError, DynTool, Flow, SourceLocation, ToolContext, ToolError, ToolSpec, private, settle,
+};
 use crate::call::Canonical;
 
 /// What a sub-agent is handed.
@@ -20,7 +22,7 @@ pub(crate) struct Delegate {
 }
 
 impl Delegate {
-    pub(crate) fn new(agent: &str, description: &str) -> Self {
+    pub(crate) fn new(agent: &str, description: &str, source: Option<SourceLocation>) -> Self {
         let description = if description.trim().is_empty() {
             format!("Hands a task to the agent `{agent}` and gives its answer.")
         } else {
@@ -28,6 +30,7 @@ impl Delegate {
         };
         let mut spec = ToolSpec::new(agent, description, private::input_schema::<Task>());
         spec.policy_schema = private::policy_schema::<Task>();
+        spec.source = source;
         Self { spec }
     }
 }

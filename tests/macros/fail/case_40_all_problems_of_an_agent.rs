@@ -8,7 +8,7 @@ fn a() {}
 #[agent(name = "a", model = "openai/gpt-5-mini", instructions = "x")]
 pub struct A;
 
-#[agent(name = "b", model = "gpt", instructions = "x", agents = [A], tool = [])]
+#[agent(name = "b", model = "gpt", instructions = "x", agents = A, tool = [])]
 pub struct B;
 
 fn main() {}

@@ -4,7 +4,7 @@
 pub mod contexts;
 pub mod returned;
 
-pub use std::borrow::Borrow;
+pub use std::{borrow::Borrow, string::String};
 use std::{
     ffi::{CStr, CString, OsStr, OsString},
     path::{Path, PathBuf},
@@ -204,6 +204,11 @@ pub fn unknown_tool(tool: &str, agent: &str) -> ArgumentError {
             format!("`{tool}`"),
         ),
     )
+}
+
+/// The name of an agent.
+pub fn agent_name(name: impl Into<String>) -> String {
+    name.into()
 }
 
 /// An empty list of tools.
