@@ -183,6 +183,15 @@ pub enum ValuePath {
     Output(String),
 }
 
+impl ValuePath {
+    /// The value of a path, written as here, in arguments or an output; none where it is absent.
+    pub fn value_at<'v>(path: &str, value: &'v serde_json::Value) -> Option<&'v serde_json::Value> {
+        keys(path)
+            .iter()
+            .try_fold(value, |value, key| value.get(key.as_str()))
+    }
+}
+
 /// The keys of a path.
 pub(crate) fn keys(path: &str) -> Vec<String> {
     match path.strip_prefix('/') {

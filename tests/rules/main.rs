@@ -29,6 +29,7 @@ mod a_budget_counts_over_suspensions;
 mod a_call_ends_once;
 mod a_call_of_a_dead_instance_is_in_doubt;
 mod a_cancelled_run_ends_with_what_its_tools_report;
+mod a_cap_holds_on_any_number_of_instances;
 mod a_database_is_brought_up_to_date_once;
 mod a_decision_is_about_one_fingerprint;
 mod a_decision_is_read_strictly;

@@ -1,6 +1,6 @@
 use std::{collections::HashMap, marker::PhantomData, sync::Arc, time::Duration};
 
-use agentkit_policy::{LoadError, PolicySource};
+use agentkit_policy::{FactDeclaration, LoadError, PolicySource};
 
 use super::{Agent, AgentDefinition, DynamicTools, Hosted};
 use crate::{
@@ -23,6 +23,7 @@ pub struct AgentBuilder<A> {
     tools: Vec<Arc<dyn DynTool>>,
     contexts: Contexts,
     policies: Option<Vec<PolicySource>>,
+    facts: Vec<FactDeclaration>,
     directory: Arc<dyn Directory>,
     settings: Settings,
     agent: PhantomData<fn() -> A>,
@@ -126,6 +127,7 @@ impl<A: Agent> AgentBuilder<A> {
             tools: Vec::new(),
             contexts: Contexts::new(),
             policies: None,
+            facts: Vec::new(),
             directory: Arc::new(ClaimsOnly),
             settings: Settings::default(),
             agent: PhantomData,
@@ -199,6 +201,13 @@ impl<A: Agent> AgentBuilder<A> {
         self
     }
 
+    /// Declares a fact about earlier calls, besides those of the declaration: see
+    /// [`AgentDefinition::fact`].
+    pub fn fact(mut self, fact: FactDeclaration) -> Self {
+        self.facts.push(fact);
+        self
+    }
+
     /// The application's knowledge of its people.
     pub fn directory(mut self, directory: impl Directory + 'static) -> Self {
         self.directory = Arc::new(directory);
@@ -235,6 +244,7 @@ impl<A: Agent> AgentBuilder<A> {
         if let Some(policies) = self.policies {
             definition.policies = policies;
         }
+        definition.facts.extend(self.facts);
         let agent = definition.name.clone();
         let store = self.store.ok_or_else(|| BuildError::NoStore {
             agent: agent.clone(),

@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc};
 
 use agentkit_policy::{
-    HostFacts, LoadError, PolicyEngine, PolicySource, Settings, ToolDeclaration,
+    FactDeclaration, LoadError, PolicyEngine, PolicySource, Settings, ToolDeclaration,
 };
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::{AgentBuilder, PendingError};
 use crate::{
     approval::PendingCall,
     call::{Canonical, CanonicalError, Digest, FieldHasher},
-    run::{Defaults, SESSION_FACTS},
+    run::{Defaults, computed},
     tool::{ArgumentError, Delegate, DynTool, SourceLocation},
 };
 
@@ -77,6 +77,8 @@ pub struct AgentDefinition {
     pub defaults: Defaults,
     /// Where it is declared; `None` for an agent that is made at run time.
     pub source: Option<SourceLocation>,
+    /// Facts about earlier calls that its policies read.
+    pub facts: Vec<FactDeclaration>,
 }
 
 impl AgentDefinition {
@@ -96,6 +98,7 @@ impl AgentDefinition {
             policies: Vec::new(),
             defaults: Defaults::default(),
             source: None,
+            facts: Vec::new(),
         }
     }
 
@@ -143,6 +146,15 @@ impl AgentDefinition {
             Arc::new(tool) as Arc<dyn DynTool>
         });
         self.tools.iter().cloned().chain(delegates)
+    }
+
+    /// Declares a fact about earlier calls, which its policies read as `context.session.NAME`. It
+    /// is computed in the transaction that admits a call, so that a cap holds on any number of
+    /// instances. How many different people approved is not computed: a policy that reads such a
+    /// fact does not load.
+    pub fn fact(mut self, fact: FactDeclaration) -> Self {
+        self.facts.push(fact);
+        self
     }
 
     /// Adds the text of a policy file; errors call it by `name`.
@@ -203,7 +215,8 @@ impl AgentDefinition {
             PolicyEngine::built_in(self.tool_declarations())
         } else {
             // Facts that the runtime cannot compute are refused here, not left out later.
-            let settings = Settings::default().host_facts(HostFacts::only(SESSION_FACTS));
+            let mut settings = Settings::default().host_facts(computed(&self.facts));
+            settings.facts.clone_from(&self.facts);
             PolicyEngine::load_with(self.tool_declarations(), &self.policies, settings)
         }
     }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use agentkit_policy::{Call, Decision, Facts, User};
 
-use super::{Runtime, session::session_facts};
+use super::{Runtime, session::Moment};
 use crate::{
     call::{
         ActionDigest, CallId, Canonical, Digest, Fingerprint, FingerprintInput, Nonce, Timestamp,
     },
     gate::{self, Gated, RunDemand},
-    store::{Ask, Binding, CallRecord, GateRecord, RunRecord, StoreError},
+    store::{Ask, Binding, CallRecord, GateRecord, Past, RunRecord, StoreError},
     tool::DynTool,
 };
 
@@ -20,6 +20,8 @@ pub(super) struct Asking<'a> {
     pub(super) run: &'a RunRecord,
     pub(super) requester: &'a User,
     pub(super) demand: RunDemand,
+    /// The earlier calls, read in the transaction in which the gate is asked.
+    pub(super) past: &'a Past,
 }
 
 /// What the gate said of a call, with the decision of the policy behind it.
@@ -44,11 +46,18 @@ impl Runtime {
             run,
             requester,
             demand,
+            past,
         } = asking;
         let name = tool.spec().name.as_str();
         let value = value_of(arguments, name)?;
         let policy = self.policy();
-        let session = session_facts(run);
+        let session = self.session(&Moment {
+            run,
+            tool: name,
+            arguments,
+            past,
+            now,
+        })?;
         let call = Call {
             tool: name,
             arguments: &value,

@@ -11,7 +11,7 @@ use super::{
     DecideError, RunOptions, Runtime,
     bind::{Asking, recompute, value_of},
     execute::expired,
-    session::session_facts,
+    session::Moment,
 };
 use crate::{
     approval::{
@@ -98,10 +98,14 @@ impl Runtime {
             .await
             .unwrap_or(Standing::Unknown);
         let requester = self.requester(&record.requester).await;
+        let looks = match self.store.tool_of(&decision.call).await? {
+            Some(tool) => self.looks(&tool),
+            None => Vec::new(),
+        };
         let mut reply: Option<Reply> = None;
         let outcome = self
             .store
-            .change_call(&record.id, None, &decision.call, |facts| {
+            .change_call_knowing(&record.id, None, &decision.call, &looks, |facts| {
                 // How everyone stands was read before; whoever decided since then is unknown yet.
                 let known = |id: &String| standings.contains_key(id);
                 if !facts.current().all(|stored| known(&stored.approver.id)) {
@@ -297,7 +301,13 @@ impl Asked<'_> {
             return Err(refuse("the call has no arguments".to_owned()));
         };
         let value = value_of(arguments, call.id.as_str())?;
-        let session = session_facts(&self.facts.run);
+        let session = self.runtime.session(&Moment {
+            run,
+            tool: &call.tool,
+            arguments,
+            past: &self.facts.past,
+            now: *now,
+        })?;
         let question = self.question(&value, &session);
         let requested_at = call.requested_at.unwrap_or(*now);
         let mut so_far = Approvals::requested_at(requested_at.as_micros());
@@ -451,6 +461,7 @@ impl Asked<'_> {
             run,
             requester: self.requester,
             demand: self.runtime.defaults.or_unasked(option.demand_unasked()),
+            past: &self.facts.past,
         };
         let judged = self
             .runtime

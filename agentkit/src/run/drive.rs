@@ -17,7 +17,9 @@ use crate::{
     journal::Event,
     memory::history,
     model::{self, Message, ModelError, ModelEvent, ModelRequest, Turn, TurnCollector},
-    store::{CallRecord, Lease, RunEnd, RunRecord, RunStatus, StoreError, StoredMessage, Usage},
+    store::{
+        CallRecord, Lease, Past, RunEnd, RunRecord, RunStatus, StoreError, StoredMessage, Usage,
+    },
     tool::Cancellation,
 };
 
@@ -70,11 +72,17 @@ pub(super) struct Held {
 
 impl Work {
     /// The run before the gate.
-    pub(super) fn asking<'a>(&'a self, run: &'a RunRecord, demand: RunDemand) -> Asking<'a> {
+    pub(super) fn asking<'a>(
+        &'a self,
+        run: &'a RunRecord,
+        demand: RunDemand,
+        past: &'a Past,
+    ) -> Asking<'a> {
         Asking {
             run,
             requester: &self.requester,
             demand,
+            past,
         }
     }
 

@@ -10,7 +10,7 @@ use super::{
     Runtime,
     bind::{ask_again, recompute, value_of},
     drive::{Failure, Work},
-    session::session_facts,
+    session::Moment,
     trace,
 };
 use crate::{
@@ -47,17 +47,20 @@ impl Work {
         let runtime = &self.runtime;
         let standings = runtime.standings(call).await?;
         let demand = self.demand_now(call).await;
-        let facts = runtime
-            .store
-            .change_call(&self.run.id, Some(&self.lease), call, |facts| {
-                match facts.call.state {
-                    CallState::Ready | CallState::Approved => self
-                        .release(facts, &standings, demand_for(facts, demand.as_ref()))
-                        .map(Some),
-                    _ => Ok::<_, StoreError>(None),
-                }
-            })
-            .await?;
+        let looks = self.calls.iter().find(|known| known.id == *call);
+        let looks = looks.map_or_else(Vec::new, |call| runtime.looks(&call.tool));
+        let facts =
+            runtime
+                .store
+                .change_call_knowing(&self.run.id, Some(&self.lease), call, &looks, |facts| {
+                    match facts.call.state {
+                        CallState::Ready | CallState::Approved => self
+                            .release(facts, &standings, demand_for(facts, demand.as_ref()))
+                            .map(Some),
+                        _ => Ok::<_, StoreError>(None),
+                    }
+                })
+                .await?;
         if facts.call.state == CallState::Delegated {
             return self.run_child(&facts.call).await;
         }
@@ -315,7 +318,13 @@ impl Work {
         let Facts { run, call, now, .. } = facts;
         let policy = self.runtime.policy();
         let value = value_of(arguments, call.id.as_str())?;
-        let session = session_facts(run);
+        let session = self.runtime.session(&Moment {
+            run,
+            tool: &call.tool,
+            arguments,
+            past: &facts.past,
+            now: *now,
+        })?;
         let question = Call {
             tool: &call.tool,
             arguments: &value,
@@ -372,7 +381,7 @@ impl Work {
         demand: RunDemand,
     ) -> Result<CallChange, StoreError> {
         let Facts { run, call, now, .. } = facts;
-        let asking = self.asking(run, demand);
+        let asking = self.asking(run, demand, &facts.past);
         let judged = self
             .runtime
             .judge(tool, arguments, asking, call.step, *now)?;
@@ -436,7 +445,7 @@ impl Work {
         what: &str,
     ) -> Result<CallChange, StoreError> {
         let Facts { run, call, now, .. } = facts;
-        let asking = self.asking(run, demand);
+        let asking = self.asking(run, demand, &facts.past);
         let mut judged = self
             .runtime
             .judge(tool, arguments, asking, call.step, *now)?;

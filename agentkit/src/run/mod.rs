@@ -44,6 +44,6 @@ pub use hooks::{Before, Hook, HookError, HookedCall};
 pub use input::{Input, RunOptions};
 pub(crate) use output::OutputSchema;
 pub use runtime::{Runtime, Settings};
-pub(crate) use session::SESSION_FACTS;
+pub(crate) use session::computed;
 pub use stream::{Running, Sequenced};
 pub use worker::Worker;

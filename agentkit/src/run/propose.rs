@@ -1,25 +1,43 @@
 //! From the model's answer to durable calls: decode, gate, write.
 
+use std::sync::Arc;
+
 use super::{
     RunEvent,
     drive::{Failure, Work, used},
     hooks::Hooked,
 };
 use crate::{
-    call::{CallEvent, CallId, CallState, Digest, Timestamp},
-    gate::Gated,
+    call::{CallEvent, CallId, CallState, Canonical, Digest, Timestamp},
+    gate::{Gated, RunDemand},
     journal::{Event, content_digest},
     model::{Message, ToolCallPart, Turn, TurnCall},
-    store::{GateRecord, NewCall, StoreError},
+    store::{GateRecord, Look, NewCall, Past, StoreError},
+    tool::DynTool,
 };
 
 /// The longest name of a tool that is kept of what a model wrote, in characters.
 const NAME: usize = 64;
 
+/// A call before the gate.
+struct Prepared {
+    id: CallId,
+    call: TurnCall,
+    /// Why it cannot run, where it cannot.
+    settled: Result<Settled, String>,
+}
+
+struct Settled {
+    tool: Arc<dyn DynTool>,
+    arguments: Canonical,
+    /// What a hook said in the tool's place.
+    blocked: Option<String>,
+    demand: RunDemand,
+}
+
 impl Work {
     /// Writes the model's answer with its calls, gated, before anyone is told of them.
     pub(super) async fn propose(&mut self, turn: Turn) -> Result<(), Failure> {
-        let now = self.runtime.store.now().await?;
         let step = self.run.step.saturating_add(1);
         let parts: Vec<_> = turn
             .tool_calls
@@ -33,8 +51,13 @@ impl Work {
             .collect();
         let mut calls = Vec::with_capacity(parts.len());
         for (part, call) in parts.iter().zip(&turn.tool_calls) {
-            calls.push(self.gate(part.call.clone(), call, step, now).await?);
+            calls.push(self.prepare(part.call.clone(), call).await);
         }
+        let looks: Vec<_> = calls.iter().map(|call| self.looks_of(call)).collect();
+        let gate = |index: usize, past: &Past, now: Timestamp| match calls.get(index) {
+            Some(call) => self.gate(call, step, past, now),
+            None => Err(StoreError::Busy),
+        };
         let message = Message::assistant(turn.text.clone(), parts);
         let body = serde_json::to_string(&message)
             .map_err(|error| StoreError::corrupt("message", self.run.id.as_str(), error))?;
@@ -42,7 +65,14 @@ impl Work {
         let records = self
             .runtime
             .store
-            .record_step(&self.lease, &body, &calls, used(&turn.usage), &[answered])
+            .record_step(
+                &self.lease,
+                &body,
+                &looks,
+                gate,
+                used(&turn.usage),
+                &[answered],
+            )
             .await?;
         self.run.step = step;
         self.remember(step, body);
@@ -74,39 +104,72 @@ impl Work {
         }
     }
 
-    /// Decodes one call, lets the hooks see it, and gates it.
-    async fn gate(
-        &self,
-        id: CallId,
-        call: &TurnCall,
-        step: u32,
-        now: Timestamp,
-    ) -> Result<NewCall, StoreError> {
-        let runtime = &self.runtime;
-        let Some(tool) = runtime.tools.get(&call.tool) else {
-            let known: Vec<_> = runtime
+    /// Decodes one call and lets the hooks see it.
+    async fn prepare(&self, id: CallId, call: &TurnCall) -> Prepared {
+        let refused = |why: String| Prepared {
+            id: id.clone(),
+            call: call.clone(),
+            settled: Err(why),
+        };
+        let Some(tool) = self.runtime.tools.get(&call.tool) else {
+            let known: Vec<_> = self
+                .runtime
                 .tools
                 .iter()
                 .map(|tool| format!("`{}`", tool.spec().name))
                 .collect();
             let name: String = call.tool.chars().take(NAME).collect();
-            let why = format!(
+            return refused(format!(
                 "there is no tool `{name}`; the tools are {}",
                 known.join(", ")
-            );
-            return Ok(self.refused(id, call, why));
+            ));
         };
         let arguments = match tool.settle(&call.arguments) {
             Ok(arguments) => arguments,
-            Err(error) => return Ok(self.refused(id, call, error.to_string())),
+            Err(error) => return refused(error.to_string()),
         };
         let (arguments, blocked) = match self.before_tool_call(tool.as_ref(), arguments).await {
             Hooked::Proceed(arguments) => (arguments, None),
             Hooked::Block { arguments, output } => (arguments, Some(output)),
-            Hooked::Unfit(why) => return Ok(self.refused(id, call, why)),
+            Hooked::Unfit(why) => return refused(why),
         };
         let demand = self.demand(&call.tool, &arguments).await;
-        let asking = self.asking(&self.run, demand);
+        Prepared {
+            id,
+            call: call.clone(),
+            settled: Ok(Settled {
+                tool: Arc::clone(tool),
+                arguments,
+                blocked,
+                demand,
+            }),
+        }
+    }
+
+    fn looks_of(&self, call: &Prepared) -> Vec<Look> {
+        match &call.settled {
+            Ok(_) => self.runtime.looks(&call.call.tool),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Gates one call, under the past that it is admitted with.
+    fn gate(
+        &self,
+        prepared: &Prepared,
+        step: u32,
+        past: &Past,
+        now: Timestamp,
+    ) -> Result<NewCall, StoreError> {
+        let (id, call) = (prepared.id.clone(), &prepared.call);
+        let settled = match &prepared.settled {
+            Ok(settled) => settled,
+            Err(why) => return Ok(self.refused(id, call, why.clone())),
+        };
+        let runtime = &self.runtime;
+        let (tool, arguments) = (&settled.tool, settled.arguments.clone());
+        let blocked = settled.blocked.clone();
+        let asking = self.asking(&self.run, settled.demand, past);
         let judged = runtime.judge(tool.as_ref(), &arguments, asking, step, now)?;
         let binding = runtime.bind(tool.as_ref(), &id, arguments, &self.run, &judged)?;
         let declined_before = self.calls.iter().any(|earlier| {

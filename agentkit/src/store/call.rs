@@ -9,6 +9,7 @@ use super::{
     CallRecord, GateRecord, Lease, RunRecord, Store, StoreError,
     backend::Retry,
     entity::{calls, decisions},
+    past::{self, Look, Past, session_of},
     rows,
     run::Usage,
     transaction::RunTransaction,
@@ -113,6 +114,8 @@ pub(crate) struct Facts {
     /// All decisions about the call, of earlier occasions too.
     pub(crate) decisions: Vec<StoredDecision>,
     pub(crate) now: Timestamp,
+    /// The calls that were looked for.
+    pub(crate) past: Past,
 }
 
 impl Facts {
@@ -171,19 +174,22 @@ fn set_ask(row: &mut calls::ActiveModel, ask: &Ask, now: Timestamp) {
 
 impl Store {
     /// Writes the model's answer of a step with its calls, all in one transaction: a call is a
-    /// durable row before anyone is told about it.
+    /// durable row before anyone is told about it. `gate` says of each call what becomes of it,
+    /// given the earlier calls that are to be looked for, and is asked again where the transaction
+    /// has to be tried again.
     pub(crate) async fn record_step(
         &self,
         lease: &Lease,
         message: &str,
-        calls: &[NewCall],
+        calls: &[Vec<Look>],
+        mut gate: impl FnMut(usize, &Past, Timestamp) -> Result<NewCall, StoreError> + Send,
         usage: Usage,
         events: &[Event],
     ) -> Result<Vec<CallRecord>, StoreError> {
         let mut retry = Retry::new();
         loop {
             match self
-                .try_record_step(lease, message, calls, usage, events)
+                .try_record_step(lease, message, calls, &mut gate, usage, events)
                 .await
             {
                 Err(error) => retry.after(error).await?,
@@ -196,11 +202,14 @@ impl Store {
         &self,
         lease: &Lease,
         message: &str,
-        calls: &[NewCall],
+        calls: &[Vec<Look>],
+        gate: &mut (impl FnMut(usize, &Past, Timestamp) -> Result<NewCall, StoreError> + Send),
         usage: Usage,
         events: &[Event],
     ) -> Result<Vec<CallRecord>, StoreError> {
         let mut transaction = RunTransaction::begin_held(self, lease).await?;
+        let run = rows::run(&transaction.row)?;
+        past::lock(&mut transaction, &run, &calls.concat()).await?;
         let now = transaction.now;
         let step = transaction.row.step.saturating_add(1);
         transaction.changes.step = Set(step);
@@ -212,7 +221,11 @@ impl Store {
             transaction.append(event)?;
         }
         let mut records = Vec::with_capacity(calls.len());
-        for (position, call) in (0..).zip(calls) {
+        for (index, looks) in calls.iter().enumerate() {
+            // With the calls of this step before it.
+            let past = past::read(&transaction, &run, looks).await?;
+            let call = gate(index, &past, now)?;
+            let position = i32::try_from(index).unwrap_or(i32::MAX);
             let id = call.id.as_str();
             let state = CallState::Proposed
                 .after(call.event)
@@ -242,6 +255,11 @@ impl Store {
                 outcome: Set(call.outcome.as_deref().map(storable)),
                 epoch: Set(None),
                 untold: Set(false),
+                root_id: Set(run.root.to_string()),
+                session: Set(session_of(&run).to_owned()),
+                requester_id: Set(run.requester.id.clone()),
+                tenant: Set(run.requester.tenant.clone().unwrap_or_default()),
+                admitted_at: Set(now.as_micros()),
                 created_at: Set(now.as_micros()),
                 updated_at: Set(now.as_micros()),
             };
@@ -286,6 +304,15 @@ impl Store {
         transaction.commit().await
     }
 
+    /// The tool of a call.
+    pub(crate) async fn tool_of(&self, call: &CallId) -> Result<Option<String>, StoreError> {
+        calls::Entity::find_by_id(call.as_str())
+            .one(&self.inner.reader)
+            .await
+            .map(|found| found.map(|row| row.tool))
+            .map_err(StoreError::while_trying("read a call"))
+    }
+
     /// All decisions about one call, of earlier occasions too.
     pub(crate) async fn decisions(&self, call: &CallId) -> Result<Vec<StoredDecision>, StoreError> {
         let found = decisions::Entity::find()
@@ -306,11 +333,24 @@ impl Store {
         run: &RunId,
         holder: Option<&Lease>,
         call: &CallId,
+        decide: impl FnMut(&Facts) -> Result<Option<CallChange>, E>,
+    ) -> Result<Facts, E> {
+        self.change_call_knowing(run, holder, call, &[], decide)
+            .await
+    }
+
+    /// The same, with the earlier calls that are to be looked for.
+    pub(crate) async fn change_call_knowing<E: From<StoreError>>(
+        &self,
+        run: &RunId,
+        holder: Option<&Lease>,
+        call: &CallId,
+        looks: &[Look],
         mut decide: impl FnMut(&Facts) -> Result<Option<CallChange>, E>,
     ) -> Result<Facts, E> {
         let mut retry = Retry::new();
         loop {
-            match self.try_change(run, holder, call, &mut decide).await {
+            match self.try_change(run, holder, call, looks, &mut decide).await {
                 Ok(done) => return done,
                 Err(error) => retry.after(error).await?,
             }
@@ -322,13 +362,18 @@ impl Store {
         run: &RunId,
         holder: Option<&Lease>,
         call: &CallId,
+        looks: &[Look],
         decide: &mut impl FnMut(&Facts) -> Result<Option<CallChange>, E>,
     ) -> Result<Result<Facts, E>, StoreError> {
         let mut transaction = match holder {
             Some(lease) => RunTransaction::begin_held(self, lease).await?,
             None => RunTransaction::begin(self, run).await?,
         };
-        let (mut facts, row) = read_facts(&transaction, call).await?;
+        if !looks.is_empty() {
+            let run = rows::run(&transaction.row)?;
+            past::lock(&mut transaction, &run, looks).await?;
+        }
+        let (mut facts, row) = read_facts(&transaction, call, looks).await?;
         match decide(&facts) {
             Err(error) => return Ok(Err(error)),
             Ok(None) => {}
@@ -362,6 +407,7 @@ async fn insert_call(
 async fn read_facts(
     transaction: &RunTransaction,
     call: &CallId,
+    looks: &[Look],
 ) -> Result<(Facts, calls::Model), StoreError> {
     let row = calls::Entity::find_by_id(call.as_str())
         .filter(calls::Column::RunId.eq(transaction.row.id.as_str()))
@@ -377,8 +423,13 @@ async fn read_facts(
         .all(transaction.tx())
         .await
         .map_err(StoreError::while_trying("read decisions"))?;
+    let run = rows::run(&transaction.row)?;
+    let mut past = past::read(transaction, &run, looks).await?;
+    // A call that is decided again does not count twice.
+    past.calls.retain(|earlier| earlier.id != call.as_str());
     let facts = Facts {
-        run: rows::run(&transaction.row)?,
+        run,
+        past,
         call: rows::call(&row)?,
         decisions: decisions
             .iter()
@@ -428,6 +479,9 @@ async fn write_change(
     }
     if change.event == CallEvent::Start {
         row.epoch = Set(holder.map(|lease| lease.epoch));
+    }
+    if matches!(change.event, CallEvent::Start | CallEvent::Delegate) {
+        row.admitted_at = Set(now.as_micros());
     }
     let changed = calls::Entity::update_many()
         .set(row.clone())

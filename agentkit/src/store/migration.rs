@@ -19,6 +19,13 @@ pub(super) const FORMAT: i32 = 1;
 /// How long an instance waits for another one that is changing the tables.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// What finds the past of a session, a person and a tenant.
+const PAST: [[&str; 4]; 3] = [
+    ["session", "tool", "state", "updated_at"],
+    ["requester_id", "tool", "state", "updated_at"],
+    ["tenant", "tool", "state", "updated_at"],
+];
+
 /// The tables under one prefix.
 struct Migrator {
     prefix: String,
@@ -278,7 +285,7 @@ impl MigrationTrait for First {
         for table in self.0.first() {
             manager.create_table(table).await?;
         }
-        let indexes: [(_, _, &[_]); 9] = [
+        let indexes: [(_, _, &[_]); 12] = [
             // What an agent's inbox pages through, by key.
             ("runs", "runs_by_status", &["agent", "status", "id"]),
             ("runs", "runs_by_requester", &["requester_id", "id"]),
@@ -289,6 +296,10 @@ impl MigrationTrait for First {
             ("runs", "runs_by_parent_call", &["parent_call"]),
             ("runs", "runs_by_thread", &["thread_id", "thread_position"]),
             ("calls", "calls_by_run", &["run_id", "step", "position"]),
+            // The past of a session, a person, a tenant, for facts that policies read.
+            ("calls", "calls_by_session", &PAST[0]),
+            ("calls", "calls_by_requester", &PAST[1]),
+            ("calls", "calls_by_tenant", &PAST[2]),
             ("calls", "calls_by_expiry", &["state", "expires_at"]),
             ("calls", "calls_by_state", &["state", "requested_at", "id"]),
         ];
@@ -383,6 +394,11 @@ impl Tables {
                 .col(optional(text("outcome")))
                 .col(optional(long("epoch")))
                 .col(ColumnDef::new(Alias::new("untold")).boolean().not_null())
+                .col(short("root_id"))
+                .col(short("session"))
+                .col(foreign("requester_id"))
+                .col(foreign("tenant"))
+                .col(long("admitted_at"))
                 .col(long("created_at"))
                 .col(long("updated_at"))
                 .to_owned(),
@@ -431,6 +447,10 @@ impl Tables {
                 .col(long("sequence"))
                 .col(text("body"))
                 .primary_key(&mut key(&["run_id", "sequence"]))
+                .to_owned(),
+            table("scopes")
+                .col(bytes("id", 32).primary_key())
+                .col(long("last_at"))
                 .to_owned(),
             table("roots")
                 .col(long("sequence").primary_key())

@@ -28,6 +28,13 @@ pub struct Model {
     pub outcome: Option<String>,
     pub epoch: Option<i64>,
     pub untold: bool,
+    /// Whose past the call belongs to: copied from its run, so that an index finds it.
+    pub root_id: String,
+    pub session: String,
+    pub requester_id: String,
+    pub tenant: String,
+    /// When it was proposed, or started where it was.
+    pub admitted_at: i64,
     pub created_at: i64,
     pub updated_at: i64,
 }

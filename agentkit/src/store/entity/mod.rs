@@ -13,4 +13,5 @@ pub(super) mod messages;
 pub(super) mod policy_versions;
 pub(super) mod roots;
 pub(super) mod runs;
+pub(super) mod scopes;
 pub(super) mod threads;
