@@ -23,10 +23,16 @@ fn team(depth: usize) -> Team {
             team.lead = calls(hands("clerk", "pay bob"));
             team.clerk = calls(pays(5));
         }
-        _ => {
+        2 => {
             team.lead = calls(hands("clerk", "have bob paid"));
             team.clerk = calls(hands("cashier", "pay bob"));
             team.cashier = calls(pays(5));
+        }
+        _ => {
+            team.lead = calls(hands("clerk", "have bob paid"));
+            team.clerk = calls(hands("cashier", "have bob paid"));
+            team.cashier = calls(hands("teller", "pay bob"));
+            team.teller = calls(pays(5));
         }
     }
     team
@@ -43,6 +49,7 @@ async fn one_record_with_the_path_and_after_a_restart_too() {
     for (depth, path) in [
         (1, ["lead", "clerk"].as_slice()),
         (2, &["lead", "clerk", "cashier"]),
+        (3, &["lead", "clerk", "cashier", "teller"]),
     ] {
         let world = World::new();
         let (lead, run) = started(&world, team(depth)).await;
@@ -79,7 +86,7 @@ async fn one_record_with_the_path_and_after_a_restart_too() {
 
 #[tokio::test]
 async fn a_decision_about_the_root_is_the_same_as_one_about_the_run_below() {
-    for (first_names_root, depth) in [(true, 1), (false, 1), (true, 2), (false, 2)] {
+    for (first_names_root, depth) in [(true, 1), (false, 1), (true, 3), (false, 3)] {
         let world = World::new();
         let (lead, run) = started(&world, team(depth)).await;
         let call = the_one(&lead, &run).await;
@@ -250,14 +257,14 @@ fn team_of_one() -> Team {
 #[tokio::test]
 async fn a_stream_shows_what_happens_below_and_what_waits_once() {
     let world = World::new();
-    let lead = team(2).host(&world).await;
+    let lead = team(3).host(&world).await;
     let mut running = lead.stream(Input::new(alice(), "go")).await.unwrap();
     let (mut pending, mut below) = (0, 0);
     while let Some(event) = running.next().await {
         match event {
             RunEvent::Pending(call) => {
                 pending += 1;
-                assert_eq!(call.path.len(), 3);
+                assert_eq!(call.path.len(), 4);
             }
             RunEvent::Delegated { agent, event, .. } => {
                 assert_eq!(agent, "clerk");
@@ -276,11 +283,13 @@ async fn a_stream_shows_what_happens_below_and_what_waits_once() {
 #[tokio::test]
 async fn cancelling_the_root_cancels_everything_below() {
     let world = World::new();
-    let (lead, run) = started(&world, team(2)).await;
+    let (lead, run) = started(&world, team(3)).await;
     let call = the_one(&lead, &run).await;
     lead.cancel(&alice(), &run).await.unwrap();
     assert!(waiting(&lead, &run).await.is_empty());
-    for below in lead.runtime().store().delegated(&run).await.unwrap() {
+    let below = lead.runtime().store().delegated(&run).await.unwrap();
+    assert_eq!(below.len(), 3);
+    for below in below {
         assert_eq!(below.status.as_str(), "cancelled");
     }
     assert_eq!(stored(&lead, &run).await[0].state, CallState::Cancelled);

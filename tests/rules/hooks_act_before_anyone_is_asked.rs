@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex};
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex},
+};
 
 use agentkit::{
     call::CallState,
@@ -75,6 +78,23 @@ impl Hook for Panicking {
 
     async fn after_model_call(&self, _: &Turn) {
         panic!("after the model")
+    }
+}
+
+/// Panics before it gives a future, which a hook may that is written without the macro.
+struct PanickingAtOnce;
+
+impl Hook for PanickingAtOnce {
+    fn after_model_call<'a, 'b, 'c>(
+        &'a self,
+        _: &'b Turn,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'c>>
+    where
+        'a: 'c,
+        'b: 'c,
+        Self: 'c,
+    {
+        panic!("at once")
     }
 }
 
@@ -183,8 +203,20 @@ async fn a_hook_that_blocks_or_cannot_say_lets_nothing_run_and_asks_nobody() {
 async fn an_observer_that_panics_loses_nothing() {
     let world = World::new();
     let builder = world.builder::<Desk>(pays("bob", 5)).await;
-    let desk = builder.hook(Panicking).build().unwrap();
+    let desk = builder
+        .hook(Panicking)
+        .hook(PanickingAtOnce)
+        .build()
+        .unwrap();
     let (run, call) = stopped(&desk).await;
+    // The call that waits is there for everyone, and was told of.
+    let mut told = desk.attach(&run, 0).await.unwrap();
+    let mut waits = 0;
+    while let Some(next) = told.next().await.unwrap() {
+        waits += usize::from(matches!(next.event, RunEvent::Pending(_)));
+    }
+    assert_eq!(waits, 1);
+    assert_eq!(the_one(&world.host(echo()).await, &run).await, call);
     desk.decide(&fiona(), approve(&call)).await.unwrap();
     finished(desk.resume_and_wait(&run).await.unwrap());
     assert_eq!(world.ledger.effects(), ["pay bob 5"]);

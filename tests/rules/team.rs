@@ -1,5 +1,5 @@
 //! A team of agents: a lead hands tasks to a clerk and to a guide, the clerk hands tasks to a
-//! cashier.
+//! cashier, the cashier to a teller.
 
 use agentkit::{
     agent::{AgentBuilder, AgentDefinition, PendingError, PendingSet, ResumeSet},
@@ -51,7 +51,8 @@ impl Agent for Lead {
     type Resume = NoAnswer;
 
     fn definition() -> AgentDefinition {
-        let cashier = definition("cashier").tool(erase::<pay>());
+        let teller = definition("teller").tool(erase::<pay>());
+        let cashier = definition("cashier").tool(erase::<pay>()).agent(teller);
         let clerk = definition("clerk")
             .tools([erase::<pay>(), erase::<balance>(), erase::<send>()])
             .agent(cashier);
@@ -69,6 +70,7 @@ pub struct Team {
     pub clerk: ScriptedModel,
     pub guide: ScriptedModel,
     pub cashier: ScriptedModel,
+    pub teller: ScriptedModel,
 }
 
 impl Default for Team {
@@ -79,6 +81,7 @@ impl Default for Team {
             clerk: echo(),
             guide: echo(),
             cashier: echo(),
+            teller: echo(),
         }
     }
 }
@@ -95,6 +98,7 @@ impl Team {
             .model_of("clerk", self.clerk)
             .model_of("guide", self.guide)
             .model_of("cashier", self.cashier)
+            .model_of("teller", self.teller)
     }
 }
 

@@ -1,13 +1,14 @@
 use agentkit::{
-    approval::PendingKind,
+    approval::{PendingKind, Verdict},
+    call::Canonical,
     memory::Thread,
     model::scripted::Reply,
     prelude::*,
-    store::{Page, RunFilter},
+    store::{Page, RunFilter, RunStatus},
 };
 use serde_json::json;
 
-use crate::desk::*;
+use crate::{desk::*, team::*};
 
 async fn found(desk: &Hosted<Desk>, filter: RunFilter) -> usize {
     desk.suspended_runs(filter, &Page::default())
@@ -54,6 +55,43 @@ async fn by_thread_person_tool_kind_and_time() {
     }
 }
 
+/// Of the whole database, as a page for operators asks, which hosts no agent.
+#[tokio::test]
+async fn by_agent_and_state_and_by_what_waits_in_sub_agents() {
+    let world = World::new();
+    let pay = || Reply::calls().call("pay", &json!({"to": "bob", "cents": 5}));
+    let mut team = Team::default();
+    team.lead = calls(hands("clerk", "pay bob"));
+    team.clerk = calls(pay());
+    team.host(&world)
+        .await
+        .generate(Input::new(alice(), "go"))
+        .await
+        .unwrap();
+    let desk = world.host(calls(pay()).reply(Reply::text("done"))).await;
+    desk.generate(Input::new(alice(), "go")).await.unwrap();
+    finished(desk.generate(Input::new(alice(), "go")).await.unwrap());
+    let store = world.store().await;
+    let all = RunFilter::default;
+    for (filter, count) in [
+        (all(), 3),
+        (RunFilter::suspended(), 2),
+        (all().status(RunStatus::Finished), 1),
+        (RunFilter::suspended().agent("desk"), 1),
+        (RunFilter::suspended().agent("lead"), 1),
+        // A run below is found by its root.
+        (RunFilter::suspended().agent("clerk"), 0),
+        (all().agent("lead").tool("pay"), 1),
+        (all().tool("pay").kind(PendingKind::Approval), 2),
+        (all().kind(PendingKind::InDoubt), 0),
+    ] {
+        let found = store.runs(&filter, &Page::default()).await.unwrap();
+        assert_eq!(found.len(), count, "{filter:?}");
+    }
+    // Each agent lists its own.
+    assert_eq!(found(&desk, all()).await, 1);
+}
+
 #[tokio::test]
 async fn with_all_that_an_interface_shows() {
     let world = World::new();
@@ -68,6 +106,14 @@ async fn with_all_that_an_interface_shows() {
         .call("choose", &json!({}));
     let desk = world.host_under(calls(reply), policy).await;
     let run = suspended(desk.generate(Input::new(alice(), "go")).await.unwrap()).run;
+    let calls = waiting(&desk, &run).await;
+    let amendment = Verdict::Amend {
+        arguments: Canonical::of(&json!({"to": "bob", "cents": 4})).unwrap(),
+        reason: None,
+    };
+    desk.decide(&frank(), about(&calls[0], amendment))
+        .await
+        .unwrap();
     let calls = waiting(&desk, &run).await;
     desk.decide(&fiona(), approve(&calls[0])).await.unwrap();
     let listed = desk
@@ -84,8 +130,11 @@ async fn with_all_that_an_interface_shows() {
     let call = approval.call();
     assert_eq!(
         (call.tool.as_str(), call.arguments.as_str()),
-        ("pay", r#"{"cents":5,"to":"bob"}"#)
+        ("pay", r#"{"cents":4,"to":"bob"}"#)
     );
+    assert_eq!(call.kind, PendingKind::Approval);
+    assert_eq!(call.fingerprint, calls[0].fingerprint);
+    assert_eq!(call.amended_by.as_deref(), Some("frank"));
     assert_eq!(call.policies, ["two"]);
     assert_eq!(call.reasons.len(), 2);
     assert_eq!((call.quorum, approval.still_needed()), (2, 1));
@@ -95,6 +144,7 @@ async fn with_all_that_an_interface_shows() {
         ("alice", &["desk".to_owned()][..])
     );
     assert!(call.expires_at > call.requested_at);
+    assert_eq!(question.call().kind, PendingKind::Question);
     assert_eq!(question.payload.free, [1]);
     let schema = question.call().answer_schema.as_ref().unwrap();
     assert_eq!(schema["required"], json!(["seat"]));

@@ -154,8 +154,9 @@ impl<A: Agent> AgentBuilder<A> {
         self
     }
 
-    /// Adds tools that are known at run time only, such as those of another server, to an agent
-    /// that is declared with `dynamic_tools`.
+    /// Adds tools that are known at run time only, such as those of another server, or a
+    /// [`ToolSet`](crate::tool::ToolSet), to an agent that is declared with `dynamic_tools`. They
+    /// are gated, checked and stored as declared ones are, and are part of what a run is pinned to.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn DynTool>>) -> Self
     where
         A: DynamicTools,

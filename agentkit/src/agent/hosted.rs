@@ -52,6 +52,9 @@ pub struct Suspended<A: Agent> {
     pub pending: Vec<A::Pending>,
     /// Calls of sub-agents that have no typed form in `pending`.
     pub delegated: Vec<PendingCall>,
+    /// Calls of tools that were added [when the agent was built](super::AgentBuilder::tools), so
+    /// that its declaration has no type for them.
+    pub untyped: Vec<PendingCall>,
     /// Calls whose instance died while it executed them: a person says what happened.
     pub in_doubt: Vec<PendingCall>,
     /// Calls that do not fit the agent any more, as after a change of a tool; resuming the run
@@ -69,11 +72,14 @@ pub struct SuspendedRun<A: Agent> {
 }
 
 impl<A: Agent> Suspended<A> {
-    fn new(run: RunId, calls: Vec<PendingCall>) -> Self {
+    /// Types what waits. `has` says whether the agent has the tool of a call that its declaration
+    /// does not know.
+    fn new(run: RunId, calls: Vec<PendingCall>, has: impl Fn(&PendingCall) -> bool) -> Self {
         let mut suspended = Self {
             run,
             pending: Vec::new(),
             delegated: Vec::new(),
+            untyped: Vec::new(),
             in_doubt: Vec::new(),
             unfit: Vec::new(),
         };
@@ -82,11 +88,11 @@ impl<A: Agent> Suspended<A> {
                 suspended.in_doubt.push(call);
                 continue;
             }
-            let delegated = call.is_delegated().then(|| call.clone());
-            match (A::Pending::from_call(call), delegated) {
-                (Ok(pending), _) => suspended.pending.push(pending),
-                (Err(_), Some(call)) => suspended.delegated.push(call),
-                (Err(error), None) => suspended.unfit.push(error),
+            match A::Pending::from_call(call.clone()) {
+                Ok(pending) => suspended.pending.push(pending),
+                Err(_) if call.is_delegated() => suspended.delegated.push(call),
+                Err(PendingError::UnknownTool { .. }) if has(&call) => suspended.untyped.push(call),
+                Err(error) => suspended.unfit.push(error),
             }
         }
         suspended
@@ -98,7 +104,10 @@ impl<A: Agent> Outcome<A> {
     pub fn of(ending: Ending) -> Self {
         match ending {
             Ending::Finished { run, text, reason } => Self::Finished { run, text, reason },
-            Ending::Suspended { run, pending } => Self::Suspended(Suspended::new(run, pending)),
+            // Whoever worked on the run had all tools: it voided the calls of those it had not.
+            Ending::Suspended { run, pending } => {
+                Self::Suspended(Suspended::new(run, pending, |_| true))
+            }
         }
     }
 }
@@ -214,8 +223,12 @@ impl<A: Agent> Hosted<A> {
             run: run.clone(),
             source,
         })?;
-        self.runtime.describe(&mut calls);
-        Ok(Suspended::new(run.clone(), calls))
+        self.runtime.describe(0, &mut calls);
+        Ok(self.typed(run.clone(), calls))
+    }
+
+    fn typed(&self, run: RunId, calls: Vec<PendingCall>) -> Suspended<A> {
+        Suspended::new(run, calls, |call| self.runtime.tool_of(0, call).is_some())
     }
 
     /// Runs of this agent that wait for people; a page at a time, oldest first.
@@ -237,11 +250,11 @@ impl<A: Agent> Hosted<A> {
         Ok(found
             .into_iter()
             .map(|mut summary| {
-                self.runtime.describe(&mut summary.pending);
+                self.runtime.describe(0, &mut summary.pending);
                 summary
             })
             .map(|summary| SuspendedRun {
-                waiting: Suspended::new(summary.run.id.clone(), summary.pending),
+                waiting: self.typed(summary.run.id.clone(), summary.pending),
                 record: summary.run,
             })
             .collect())

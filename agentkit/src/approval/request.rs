@@ -38,6 +38,9 @@ pub struct PendingCall {
     pub quorum: u32,
     /// Who has approved so far, for this very fingerprint.
     pub approvals: Vec<Vote>,
+    /// Who amended the arguments last, where they are not the model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amended_by: Option<String>,
     /// On whose behalf the agent acts.
     pub requester: Principal,
     /// Since when it waits.

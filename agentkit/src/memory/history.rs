@@ -39,8 +39,13 @@ fn result(call: &CallRecord) -> ToolResultPart {
         None => unfinished(call.state).to_owned(),
     };
     let content = match (&call.gate.amended_by, &call.arguments) {
-        (Some(amender), Some(arguments)) if call.state != CallState::Declined => {
-            format!("{content}\nnote: `{amender}` amended the arguments; what ran is {arguments}")
+        (Some(amender), Some(arguments)) => {
+            let what = match call.state {
+                CallState::Succeeded | CallState::Failed => "; what ran is",
+                CallState::InDoubt => "; what may have run is",
+                _ => " to",
+            };
+            format!("{content}\nnote: `{amender}` amended the arguments{what} {arguments}")
         }
         _ => content,
     };

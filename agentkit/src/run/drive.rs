@@ -235,7 +235,8 @@ impl Work {
     /// Puts the run down to wait for people. Nothing where a decision arrived meanwhile.
     pub(super) async fn suspend(&mut self) -> Result<Option<Vec<PendingCall>>, StoreError> {
         let store = &self.runtime.store;
-        let waiting = store.pending(&self.run.id).await?;
+        let mut waiting = store.pending(&self.run.id).await?;
+        self.runtime.describe(self.place(), &mut waiting);
         let event = Event::RunSuspended {
             pending: u32::try_from(waiting.len()).unwrap_or(u32::MAX),
         };
@@ -380,8 +381,15 @@ impl Work {
     }
 
     async fn pending(&self, call: &CallId) -> Result<Option<PendingCall>, StoreError> {
-        let pending = self.runtime.store.pending(&self.run.id).await?;
-        Ok(pending.into_iter().find(|pending| pending.call == *call))
+        let mut pending = self.runtime.store.pending(&self.run.id).await?;
+        pending.retain(|pending| pending.call == *call);
+        self.runtime.describe(self.place(), &mut pending);
+        Ok(pending.pop())
+    }
+
+    /// The place of the run's agent in the path from the root's.
+    fn place(&self) -> usize {
+        self.run.path.len().saturating_sub(1)
     }
 
     /// Puts the run down, and tells of it as the last event.

@@ -101,7 +101,8 @@ impl Work {
             self.run.requester.clone(),
             self.cancellation.clone(),
         )
-        .with_request(self.options.context.visible());
+        .with_request(self.options.context.visible())
+        .with_asked(call.payload.clone());
         let contexts = std::sync::Arc::clone(&self.runtime.contexts);
         let context = ToolContext::new(context, contexts, call.answer.clone());
         let run = async { tool.run(arguments, context).await };

@@ -108,8 +108,9 @@ impl Work {
                 arguments: &value,
                 requester: &self.run.requester,
             };
-            let said = AssertUnwindSafe(hook.before_tool_call(call)).catch_unwind();
-            match said.await {
+            // Within a future of ours: a hook may panic before it gives its own.
+            let said = async { hook.before_tool_call(call).await };
+            match AssertUnwindSafe(said).catch_unwind().await {
                 Ok(Ok(Before::Proceed)) => {}
                 Ok(Ok(Before::Block(output))) => return Hooked::Block { arguments, output },
                 Ok(Ok(Before::Rewrite(value))) => match tool.settle(&value.to_string()) {
@@ -136,19 +137,22 @@ impl Work {
 
     pub(super) async fn after_tool_call(&self, call: &CallRecord) {
         for hook in &*self.runtime.hooks {
-            self.observe(hook.after_tool_call(call)).await;
+            self.observe(async { hook.after_tool_call(call).await })
+                .await;
         }
     }
 
     pub(super) async fn before_model_call(&self, request: &ModelRequest) {
         for hook in &*self.runtime.hooks {
-            self.observe(hook.before_model_call(request)).await;
+            self.observe(async { hook.before_model_call(request).await })
+                .await;
         }
     }
 
     pub(super) async fn after_model_call(&self, turn: &Turn) {
         for hook in &*self.runtime.hooks {
-            self.observe(hook.after_model_call(turn)).await;
+            self.observe(async { hook.after_model_call(turn).await })
+                .await;
         }
     }
 

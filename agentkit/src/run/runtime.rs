@@ -12,7 +12,7 @@ use crate::{
     call::{Digest, Principal, Timestamp},
     model::{ChatModel, ToolOffer},
     store::{Store, StoreError},
-    tool::{Contexts, ToolSet},
+    tool::{Contexts, DynTool, ToolSet},
 };
 
 /// Times that hold for all runs of an agent.
@@ -138,17 +138,28 @@ impl Runtime {
         user(requester, roles)
     }
 
-    /// Adds what only a process that hosts the tools knows of calls that wait.
-    pub(crate) fn describe(self: &Arc<Self>, calls: &mut [PendingCall]) {
+    /// Adds what only a process that hosts the tools knows of calls that wait, in a run that
+    /// stands at this place of their paths or below it.
+    pub(crate) fn describe(self: &Arc<Self>, place: usize, calls: &mut [PendingCall]) {
         for call in calls {
-            let tool = self
-                .at(&call.path)
-                .and_then(|agent| agent.tools.get(&call.tool).cloned());
-            call.answer_schema = match (call.kind, tool) {
-                (PendingKind::Question, Some(tool)) => tool.spec().resume_schema.clone(),
+            call.answer_schema = match call.kind {
+                PendingKind::Question => self
+                    .tool_of(place, call)
+                    .and_then(|tool| tool.spec().resume_schema.clone()),
                 _ => None,
             };
         }
+    }
+
+    /// The tool of a call of this agent, which stands at this place of the call's path, or of one
+    /// below it.
+    pub(crate) fn tool_of(
+        self: &Arc<Self>,
+        place: usize,
+        call: &PendingCall,
+    ) -> Option<Arc<dyn DynTool>> {
+        let agent = self.at(call.path.get(place..)?)?;
+        agent.tools.get(&call.tool).cloned()
     }
 
     pub(crate) fn policy(&self) -> Arc<PolicySet> {

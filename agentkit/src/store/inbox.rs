@@ -309,6 +309,7 @@ pub(super) fn pending_call<'a>(
         policies: call.gate.policies,
         quorum: call.quorum,
         approvals,
+        amended_by: call.gate.amended_by,
         requester: run.requester.clone(),
         requested_at: call.requested_at?,
         expires_at: call.expires_at?,

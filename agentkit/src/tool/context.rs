@@ -28,6 +28,10 @@ pub struct RunContext {
     /// What the application gave the run along: all of it in the process that started the run,
     /// what was marked as to be stored in any other.
     pub request: BTreeMap<String, Value>,
+    /// The question that the tool asked last in this call, where it asked one. A tool that asks
+    /// several times is given the last answer only: what it learnt before, it puts into its
+    /// question.
+    pub asked: Option<Canonical>,
     /// Tells the tool that nobody waits for its result any more.
     pub cancellation: Cancellation,
 }
@@ -47,8 +51,33 @@ impl RunContext {
             idempotency_key: idempotency_key.into(),
             requester,
             request: BTreeMap::new(),
+            asked: None,
             cancellation,
         }
+    }
+
+    /// Sets the question that the tool asked last.
+    pub fn with_asked(mut self, question: Option<Canonical>) -> Self {
+        self.asked = question;
+        self
+    }
+
+    /// The question that the tool asked last, as it asked it.
+    ///
+    /// # Errors
+    ///
+    /// When it is not an `S`: the type must have changed since.
+    pub fn asked<S: DeserializeOwned>(&self) -> Result<Option<S>, ToolError> {
+        self.asked
+            .as_ref()
+            .map(Canonical::decode)
+            .transpose()
+            .map_err(|error| {
+                ToolError::with_source(
+                    "the recorded question does not fit the tool any more",
+                    error,
+                )
+            })
     }
 
     /// Sets what the application gave the run along.

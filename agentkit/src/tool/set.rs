@@ -85,6 +85,15 @@ impl ToolSet {
     }
 }
 
+impl IntoIterator for ToolSet {
+    type Item = Arc<dyn DynTool>;
+    type IntoIter = std::vec::IntoIter<Arc<dyn DynTool>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.tools.into_iter()
+    }
+}
+
 impl fmt::Debug for ToolSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
