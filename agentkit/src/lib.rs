@@ -7,6 +7,8 @@ pub mod gate;
 pub mod journal;
 pub mod memory;
 pub mod model;
+#[cfg(feature = "otel")]
+pub mod otel;
 pub mod run;
 #[cfg(feature = "server")]
 pub mod server;

@@ -173,6 +173,10 @@ pub enum Event {
     RunSuspended {
         /// How many calls wait.
         pending: u32,
+        /// The span in which it was put down, as `traceparent` of W3C Trace Context, where it was
+        /// traced.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        span: Option<String>,
     },
     /// The run ended.
     RunEnded {

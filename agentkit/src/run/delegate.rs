@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tokio::task::AbortHandle;
-use tracing::Instrument as _;
+use tokio::task::{AbortHandle, JoinHandle};
+use tracing::{Instrument as _, instrument::WithSubscriber as _};
 
 use super::{
     Ending, FinishReason, Runtime,
@@ -38,7 +38,8 @@ impl Runtime {
 impl Work {
     /// Works on the run that a call was handed to, until it is over or waits for people.
     ///
-    /// Boxed, since a run below may hand on its own calls in the same way.
+    /// Boxed, since a run below may hand on its own calls in the same way, and worked on in a task
+    /// of its own, so that the stack does not grow with the depth of delegation.
     pub(super) fn run_child<'a>(
         &'a self,
         call: &'a CallRecord,
@@ -51,17 +52,20 @@ impl Work {
             };
             let ending = match self.open_child(agent, call).await? {
                 Opened::Over(ending) => ending,
-                Opened::Work(mut work, _heartbeat) => {
+                Opened::Work(mut work, heartbeat) => {
                     let span = trace::invoke_agent(&work.runtime, &work.run, work.lease.epoch);
-                    let result = work.drive().instrument(span.clone()).await;
-                    trace::put_down(&span, &result);
-                    match result {
-                        Ok(ending) => ending,
-                        Err(failure) => {
-                            work.interrupt(&failure).await;
-                            return Err(failure);
+                    #[cfg(feature = "otel")]
+                    trace::link_to_suspension(&span, &work.runtime, &work.lease).await;
+                    let below = Below::start(async move {
+                        let result = work.drive().instrument(span.clone()).await;
+                        trace::put_down(&span, &result);
+                        if let Err(failure) = &result {
+                            work.interrupt(failure).await;
                         }
-                    }
+                        drop(heartbeat);
+                        result
+                    });
+                    below.ending().await?
                 }
             };
             self.conclude(call, ending).await
@@ -82,18 +86,19 @@ impl Work {
             if self.runtime.store.child_of(&call.id).await?.is_none() {
                 return Ok(true);
             }
-            let Opened::Work(mut work, _heartbeat) = self.open_child(agent, call).await? else {
+            let Opened::Work(mut work, heartbeat) = self.open_child(agent, call).await? else {
                 return Ok(true);
             };
             work.recover().await?;
-            match work.wind_up(stop).await {
-                Ok(Ending::Finished { .. }) => Ok(true),
-                Ok(Ending::Suspended { .. }) => Ok(false),
-                Err(failure) => {
-                    work.interrupt(&failure).await;
-                    Err(failure)
+            let below = Below::start(async move {
+                let result = work.wind_up(stop).await;
+                if let Err(failure) = &result {
+                    work.interrupt(failure).await;
                 }
-            }
+                drop(heartbeat);
+                result
+            });
+            Ok(matches!(below.ending().await?, Ending::Finished { .. }))
         })
     }
 
@@ -245,6 +250,27 @@ enum Opened {
     Over(Ending),
     /// It can be worked on while the heartbeat lasts.
     Work(Box<Work>, (Heartbeat, Forward)),
+}
+
+/// The work on a run below, in a task of its own; cut off when it is dropped.
+struct Below(JoinHandle<Result<Ending, Failure>>);
+
+impl Below {
+    fn start(work: impl Future<Output = Result<Ending, Failure>> + Send + 'static) -> Self {
+        // What listens in this task listens in that one.
+        Self(tokio::spawn(work.with_current_subscriber()))
+    }
+
+    async fn ending(mut self) -> Result<Ending, Failure> {
+        // A task that panicked is as an instance that died.
+        (&mut self.0).await.unwrap_or(Err(Failure::Stopped))
+    }
+}
+
+impl Drop for Below {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Asks a run below to stop when the run above is, until it is dropped.

@@ -239,6 +239,7 @@ impl Work {
         self.runtime.describe(self.place(), &mut waiting);
         let event = Event::RunSuspended {
             pending: u32::try_from(waiting.len()).unwrap_or(u32::MAX),
+            span: trace::name_of_current(),
         };
         let last = RunEvent::Suspended {
             pending: waiting.iter().map(|call| call.call.clone()).collect(),

@@ -210,6 +210,8 @@ impl Runtime {
             deadline,
         };
         let span = trace::invoke_agent(&self, &held.record, held.lease.epoch);
+        #[cfg(feature = "otel")]
+        trace::link_to_suspension(&span, &self, &held.lease).await;
         let mut work = self.open(held).await?;
         let result = work.drive().instrument(span.clone()).await;
         trace::put_down(&span, &result);

@@ -3,12 +3,15 @@
 //!
 //! A span covers one piece of work on a run and ends when the run is put down. Whoever continues
 //! the run opens another one of the same `gen_ai.conversation.id` and `agentkit.run.id`;
-//! `agentkit.run.epoch` says which piece it is, and is one more than that of the piece before.
+//! `agentkit.run.epoch` says which piece it is, and is one more than that of the piece before. With
+//! the feature `otel` it links to the span in which the run was suspended.
 //! Neither arguments nor texts are recorded.
 
 use tracing::{Span, field::Empty, info_span};
 
 use super::{Ending, Runtime, drive::Failure};
+#[cfg(feature = "otel")]
+use crate::{journal::Event, store::Lease};
 use crate::{
     model::{StopReason, Turn},
     store::{CallRecord, RunRecord},
@@ -31,6 +34,34 @@ pub(super) fn invoke_agent(runtime: &Runtime, run: &RunRecord, epoch: i64) -> Sp
         agentkit.run.epoch = epoch,
         agentkit.run.ending = Empty,
     )
+}
+
+/// The present span as other processes may link to it, where one is exported.
+#[cfg(feature = "otel")]
+pub(super) fn name_of_current() -> Option<String> {
+    crate::otel::parent_text(&Span::current())
+}
+
+/// Nothing is exported without the feature `otel`.
+#[cfg(not(feature = "otel"))]
+pub(super) const fn name_of_current() -> Option<String> {
+    None
+}
+
+/// Links the span of a piece of work to that in which the run was suspended last.
+#[cfg(feature = "otel")]
+pub(super) async fn link_to_suspension(span: &Span, runtime: &Runtime, lease: &Lease) {
+    if lease.epoch <= 1 || span.is_disabled() {
+        return;
+    }
+    match runtime.store.last_suspension(&lease.run).await {
+        Ok(Some(Event::RunSuspended {
+            span: Some(name), ..
+        })) => crate::otel::link(span, &name),
+        Ok(_) => {}
+        // A trace that lacks a link is no reason to leave the run as it is.
+        Err(error) => tracing::warn!(run = %lease.run, %error, "reading the last suspension"),
+    }
 }
 
 /// How a piece of work ended.

@@ -23,6 +23,8 @@ mod rows;
 mod run;
 #[cfg(feature = "server")]
 mod sight;
+#[cfg(feature = "otel")]
+mod suspension;
 mod sweep;
 mod threads;
 mod transaction;
