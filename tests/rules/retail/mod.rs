@@ -2,8 +2,10 @@
 
 mod arithmetic;
 mod data;
+mod dice;
 mod direct;
 mod money;
+mod process;
 mod random;
 mod replay;
 mod shared;

@@ -1,42 +1,35 @@
 //! The retail tasks with people who approve, decline and amend at random, and processes that are
-//! replaced between any two steps.
+//! replaced or die between any two steps.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
 
 use agentkit::{
     approval::{PendingCall, Verdict},
-    call::{CallId, CallState, Canonical},
+    call::{CallId, CallState, Canonical, RunId},
     model::scripted::ScriptedModel,
     prelude::*,
+    store::{Page, RunFilter},
 };
 use serde_json::{Value, json};
 
 use super::{
+    dice::Dice,
     direct::execute,
+    process::Process,
     replay::{changes, data},
     shared::SharedShop,
     shop::Shop,
-    tools::RetailDesk,
 };
 use crate::{
-    desk::about,
+    desk::{World, about},
     workloads::{self, Task},
 };
 
 /// How many tasks are played unless `AGENTKIT_RETAIL_TASKS` says otherwise.
 const TASKS: usize = 24;
-
-/// xorshift64*: a test that fails must fail again.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % sides
-    }
-}
 
 /// Other arguments for the same tool, where it has some that may differ.
 fn amended(arguments: &Value) -> Value {
@@ -58,29 +51,55 @@ fn amended(arguments: &Value) -> Value {
 }
 
 struct Game {
+    world: Arc<World>,
+    /// For what the test reads itself.
     store: Store,
     shop: Arc<SharedShop>,
     model: ScriptedModel,
     dice: Dice,
-    desk: Hosted<RetailDesk>,
+    fate: Arc<Mutex<Dice>>,
+    process: Process,
     counted: HashMap<&'static str, u32>,
 }
 
 impl Game {
-    fn host(store: &Store, shop: &Arc<SharedShop>, model: &ScriptedModel) -> Hosted<RetailDesk> {
-        RetailDesk::builder()
-            .store(store.clone())
-            .model(model.clone())
-            .ctx_shared(Arc::clone(shop))
-            .build()
-            .unwrap()
+    async fn new(shop: Shop, model: ScriptedModel) -> Self {
+        let world = Arc::new(World::new());
+        let shop = Arc::new(SharedShop::new(shop));
+        let fate = Arc::new(Mutex::new(Dice(0x0B50_1E7E)));
+        Self {
+            process: Process::start(&world, &shop, &model, &fate).await,
+            store: world.store().await,
+            world,
+            shop,
+            model,
+            dice: Dice(0x5DEE_CE66),
+            fate,
+            counted: HashMap::new(),
+        }
+    }
+
+    async fn replace(&mut self, why: &'static str) {
+        self.count(why);
+        self.process = Process::start(&self.world, &self.shop, &self.model, &self.fate).await;
     }
 
     /// Replaces the process, sometimes.
-    fn restart(&mut self) {
+    async fn restart(&mut self) {
         if self.dice.roll(2) == 0 {
-            self.desk = Self::host(&self.store, &self.shop, &self.model);
-            *self.counted.entry("restarts").or_default() += 1;
+            self.replace("restarts").await;
+        }
+    }
+
+    /// Goes on with a run until it is put down, in as many processes as it takes.
+    async fn go_on(&mut self, run: &RunId) {
+        loop {
+            let (desk, run) = (self.process.desk.clone(), run.clone());
+            let work = async move { desk.resume_and_wait(&run).await.map(drop).unwrap() };
+            match self.process.run(work).await {
+                Some(()) => return,
+                None => self.replace("deaths").await,
+            }
         }
     }
 
@@ -111,8 +130,10 @@ impl Game {
             };
             let clerk = Principal::new("clerk", "test");
             let decision = about(&call, verdict);
-            let decided = self.desk.decide(&clerk, decision).await.unwrap();
-            self.restart();
+            let desk = self.process.desk.clone();
+            let deciding = async move { desk.decide(&clerk, decision).await.unwrap() };
+            let decided = self.process.run(deciding).await.unwrap();
+            self.restart().await;
             match decided.state {
                 CallState::Declined => return None,
                 CallState::Approved => return Some(call.arguments),
@@ -126,16 +147,33 @@ impl Game {
         }
     }
 
+    async fn last_run(&self) -> RunId {
+        let page = Page {
+            after: None,
+            size: 1000,
+        };
+        let found = self.store.runs(&RunFilter::default(), &page).await.unwrap();
+        found.last().unwrap().run.id.clone()
+    }
+
     async fn play(&mut self, task: &Task, shop: &Shop) {
         self.shop.reopen(shop.clone());
         let customer = Principal::new("customer", "test");
         let input = Input::new(customer, task.order()).max_steps(99);
-        let running = self.desk.stream(input).await.unwrap();
-        let run = running.run().clone();
+        let desk = self.process.desk.clone();
+        let starting = async move { desk.stream(input).await.unwrap().run().clone() };
+        // A run is there as soon as it is started, whatever becomes of the process.
+        let run = match self.process.run(starting).await {
+            Some(run) => run,
+            None => {
+                self.replace("deaths").await;
+                self.last_run().await
+            }
+        };
         let mut approved: HashMap<CallId, Canonical> = HashMap::new();
-        running.ending().await.unwrap();
+        self.go_on(&run).await;
         loop {
-            self.restart();
+            self.restart().await;
             let waiting = self.store.pending(&run).await.unwrap();
             if waiting.is_empty() {
                 break;
@@ -146,7 +184,7 @@ impl Game {
                     approved.insert(id, arguments);
                 }
             }
-            self.desk.resume_and_wait(&run).await.map(drop).unwrap();
+            self.go_on(&run).await;
         }
         // The oracle: the shop after exactly what was approved, in the order of the calls.
         let mut oracle = shop.clone();
@@ -188,21 +226,12 @@ async fn the_shop_is_what_people_approved_whatever_they_decide_and_whoever_dies(
         .and_then(|number| number.parse().ok())
         .unwrap_or(TASKS);
     let model = workloads::script(&tasks, changes);
-    let store = Store::open("sqlite::memory:").await.unwrap();
-    let shared = Arc::new(SharedShop::new(shop.clone()));
-    let mut game = Game {
-        desk: Game::host(&store, &shared, &model),
-        store,
-        shop: shared,
-        model,
-        dice: Dice(0x5DEE_CE66),
-        counted: HashMap::new(),
-    };
+    let mut game = Game::new(shop.clone(), model).await;
     for task in tasks.iter().take(most) {
         game.play(task, &shop).await;
     }
     workloads::check_conversations(&game.model);
-    for what in ["approved", "declined", "amended", "restarts"] {
+    for what in ["approved", "declined", "amended", "restarts", "deaths"] {
         let count = game.counted.get(what).copied().unwrap_or(0);
         assert!(count >= 3, "{what}: {count}");
     }

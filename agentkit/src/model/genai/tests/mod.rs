@@ -13,6 +13,7 @@ mod failures;
 mod messages;
 mod offers;
 mod server;
+mod waiting;
 
 use futures_util::StreamExt;
 use serde_json::json;
