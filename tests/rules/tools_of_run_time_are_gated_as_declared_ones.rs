@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use agentkit::{
-    agent::BuildError,
+    agent::{BuildError, DynamicTools},
     approval::{PendingKind, Verdict},
     call::{CallState, Canonical},
     model::scripted::{Reply, ScriptedModel},
@@ -15,6 +15,9 @@ use agentkit::{
 use serde_json::{Value, json};
 
 use crate::desk::*;
+
+/// Its enum has no `Other`: calls of such tools are among the untyped ones.
+impl DynamicTools for Desk {}
 
 /// A tool that says what it did, from a description as another program would send it.
 fn from_json(description: &Value) -> Arc<dyn DynTool> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use agentkit::{
-    agent::{AgentBuilder, AgentDefinition},
+    agent::{AgentBuilder, AgentDefinition, DynamicTools},
     approval::{PendingCall, Verdict},
     call::{CallState, Canonical, RunId},
     model::scripted::{Reply, ScriptedModel},
@@ -26,6 +26,8 @@ const SAME: u8 = 0;
 const INSTRUCTIONS: u8 = 1;
 const MODEL: u8 = 2;
 const ONE_TOOL_MORE: u8 = 3;
+
+impl<const CHANGED: u8> DynamicTools for Version<CHANGED> {}
 
 impl<const CHANGED: u8> Agent for Version<CHANGED> {
     type Pending = AnyCall;

@@ -36,7 +36,7 @@ fn two_tools_with_one_variant_need_an_alias() {
         instructions = "",
         tools = [a::find, b::find]
     ));
-    assert!(found[0].contains("`b::find as OtherName`"), "{found:?}");
+    assert!(found[0].contains("`b::find as AnotherName`"), "{found:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use agentkit_policy::{Approvals, Call, Facts, Permission, User};
 
-use super::{Runtime, bind::value_of, session::session_facts};
+use super::{Runtime, bind::value_of, session::Moment};
 use crate::{
     approval::Standing,
     call::{Principal, Timestamp},
@@ -38,12 +38,20 @@ impl Runtime {
             .arguments
             .as_ref()
             .ok_or_else(|| StoreError::corrupt("arguments", id, "the call has none"))?;
-        let arguments = value_of(arguments, id)?;
+        let value = value_of(arguments, id)?;
         let requester = self.requester(&run.requester).await;
-        let session = session_facts(run);
+        let looks = self.looks(&call.tool);
+        let past = self.store.past_beside(run, &call.id, &looks, now).await?;
+        let session = self.session(&Moment {
+            run,
+            tool: &call.tool,
+            arguments,
+            past: &past,
+            now,
+        })?;
         let question = Call {
             tool: &call.tool,
-            arguments: &arguments,
+            arguments: &value,
             user: &requester,
             agent: &self.agent,
             run: run.id.as_str(),

@@ -7,16 +7,17 @@ use std::{collections::BTreeMap, time::Duration};
 
 use agentkit_policy::FactScope;
 use sea_orm::{
-    ColumnTrait as _, Condition, EntityTrait as _, QueryFilter as _, QuerySelect as _, Set,
+    ColumnTrait as _, Condition, ConnectionTrait, EntityTrait as _, QueryFilter as _,
+    QuerySelect as _, Set,
     sea_query::{Expr, OnConflict},
 };
 
 use super::{
-    RunRecord, StoreError, backend,
+    RunRecord, Store, StoreError, backend,
     entity::{calls, scopes},
     transaction::RunTransaction,
 };
-use crate::call::{CallState, Digest, FieldHasher, Timestamp};
+use crate::call::{CallId, CallState, Digest, FieldHasher, Timestamp};
 
 /// Which earlier calls are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,9 +155,34 @@ pub(super) async fn lock(
     Ok(())
 }
 
+impl Store {
+    /// The calls beside one, as they stand now: for showing what a policy would say. What is
+    /// decided reads them again, under the locks of their scopes.
+    pub(crate) async fn past_beside(
+        &self,
+        run: &RunRecord,
+        call: &CallId,
+        looks: &[Look],
+        now: Timestamp,
+    ) -> Result<Past, StoreError> {
+        let mut past = read_with(&self.inner.reader, now, run, looks).await?;
+        past.calls.retain(|earlier| earlier.id != call.as_str());
+        Ok(past)
+    }
+}
+
 /// The earlier calls that are asked for, each once.
 pub(super) async fn read(
     transaction: &RunTransaction,
+    run: &RunRecord,
+    looks: &[Look],
+) -> Result<Past, StoreError> {
+    read_with(transaction.tx(), transaction.now, run, looks).await
+}
+
+async fn read_with(
+    connection: &impl ConnectionTrait,
+    now: Timestamp,
     run: &RunRecord,
     looks: &[Look],
 ) -> Result<Past, StoreError> {
@@ -173,7 +199,7 @@ pub(super) async fn read(
         };
         let mut ended = Condition::all().add(states(&ENDED));
         if let Some(window) = look.window {
-            let since = before(transaction.now, window);
+            let since = before(now, window);
             // A call is not admitted after it ended.
             ended = ended.add(calls::Column::UpdatedAt.gte(since.as_micros()));
         }
@@ -182,7 +208,7 @@ pub(super) async fn read(
             .filter(calls::Column::Tenant.eq(tenant))
             .filter(calls::Column::Tool.is_in(look.tools.iter().map(String::as_str)))
             .filter(Condition::any().add(states(&IN_FLIGHT)).add(ended))
-            .all(transaction.tx())
+            .all(connection)
             .await
             .map_err(StoreError::while_trying("read earlier calls"))?;
         for row in rows {

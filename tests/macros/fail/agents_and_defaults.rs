@@ -11,9 +11,6 @@ pub struct Below;
 #[agent(name = "a", model = "openai/gpt-5-mini", instructions = "x", agents = [Below, Below, 3])]
 pub struct A;
 
-#[agent(name = "b", model = "openai/gpt-5-mini", instructions = "x", agents = [missing::Agent, other])]
-pub struct B;
-
 #[agent(
     name = "c",
     model = "openai/gpt-5-mini",
