@@ -2,13 +2,19 @@
 
 use std::time::{Duration, SystemTime};
 
-use sea_orm::{ConnectionTrait, DbBackend, DbErr, RuntimeErr, Statement, sqlx};
+use sea_orm::{ConnectionTrait, DbBackend, DbErr, Statement};
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+use sea_orm::{RuntimeErr, sqlx};
 
 use super::StoreError;
 use crate::call::Timestamp;
 
 /// What a failed statement means for the transaction that it belonged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(any(feature = "sqlite", feature = "postgres", feature = "mysql")),
+    expect(dead_code, reason = "no database is built in")
+)]
 pub(super) enum Trouble {
     /// The transaction was undone by the database: the whole of it may be tried again.
     Again,
@@ -57,7 +63,14 @@ fn process_clock() -> Timestamp {
     Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
+/// What an error means where no database is built in: an application's own connection.
+#[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
+pub(super) const fn trouble(_: &DbErr) -> Trouble {
+    Trouble::Final
+}
+
 /// What an error of the database means.
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(super) fn trouble(error: &DbErr) -> Trouble {
     let source = match error {
         DbErr::Exec(RuntimeErr::SqlxError(source))
@@ -72,6 +85,7 @@ pub(super) fn trouble(error: &DbErr) -> Trouble {
     }
 }
 
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 fn said(error: &dyn sqlx::error::DatabaseError) -> Trouble {
     #[cfg(feature = "mysql")]
     if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
