@@ -158,6 +158,10 @@ pub(super) async fn lock(
 impl Store {
     /// The calls beside one, as they stand now: for showing what a policy would say. What is
     /// decided reads them again, under the locks of their scopes.
+    #[cfg_attr(
+        not(feature = "server"),
+        expect(dead_code, reason = "only a server shows it")
+    )]
     pub(crate) async fn past_beside(
         &self,
         run: &RunRecord,
