@@ -6,8 +6,8 @@ use crate::declaration::PolicySource;
 #[derive(Clone, Debug)]
 pub(crate) struct Statement<'a> {
     pub(crate) source: &'a PolicySource,
-    /// Byte offset of its first token in the source.
-    pub(crate) offset: usize,
+    /// Line and column of its first token, counted from 1.
+    start: (u32, u32),
     /// From its first token to its semicolon.
     pub(crate) text: &'a str,
     /// Upper bound of how deep its expressions can be nested, known before it is parsed: Cedar's
@@ -18,20 +18,21 @@ pub(crate) struct Statement<'a> {
 impl Statement<'_> {
     /// Line and column, counted from 1, of a byte offset within the statement.
     pub(crate) fn place(&self, offset_within: usize) -> (u32, u32) {
-        let end = (self.offset + offset_within).min(self.source.text.len());
         let before = self
-            .source
             .text
             .char_indices()
-            .take_while(|(at, _)| *at < end)
+            .take_while(|(at, _)| *at < offset_within)
             .map(|(_, c)| c);
-        before.fold((1, 1), |(line, column), c| {
-            if c == '\n' {
-                (line + 1, 1)
-            } else {
-                (line, column + 1)
-            }
-        })
+        before.fold(self.start, step)
+    }
+}
+
+/// The line and the column after a character.
+fn step((line, column): (u32, u32), c: char) -> (u32, u32) {
+    if c == '\n' {
+        (line + 1, 1)
+    } else {
+        (line, column + 1)
     }
 }
 
@@ -40,6 +41,14 @@ impl Statement<'_> {
 pub(crate) fn statements(source: &PolicySource) -> Vec<Statement<'_>> {
     let text = source.text.as_str();
     let mut statements = Vec::new();
+    // Sources are long: nothing is counted twice.
+    let mut counted = (0, (1, 1));
+    let mut place_of = |at: usize| {
+        let (from, place) = counted;
+        let between = text.get(from..at).unwrap_or_default();
+        counted = (at, between.chars().fold(place, step));
+        counted.1
+    };
     let mut start = None;
     let mut nesting_bound = 0_usize;
     let mut chars = text.char_indices().peekable();
@@ -86,7 +95,7 @@ pub(crate) fn statements(source: &PolicySource) -> Vec<Statement<'_>> {
                 if let Some(statement) = text.get(start..=at) {
                     statements.push(Statement {
                         source,
-                        offset: start,
+                        start: place_of(start),
                         text: statement,
                         nesting_bound,
                     });
@@ -103,7 +112,7 @@ pub(crate) fn statements(source: &PolicySource) -> Vec<Statement<'_>> {
     {
         statements.push(Statement {
             source,
-            offset: start,
+            start: place_of(start),
             text: statement,
             nesting_bound,
         });
