@@ -39,6 +39,7 @@ mod a_definition_that_changed_asks_again;
 mod a_delegated_call_surfaces_at_the_root;
 mod a_dynamic_tool_is_gated_as_any_other;
 mod a_failed_model_leaves_the_run_resumable;
+mod a_future_may_be_dropped_anywhere;
 mod a_pending_call_can_be_decided_at_once;
 mod a_question_takes_a_fitting_answer_only;
 mod a_repeated_approval_starts_nothing;

@@ -198,10 +198,18 @@ pub(super) async fn begin(
             ..TransactionOptions::default()
         },
     };
-    connection
-        .begin_with_options(options)
-        .await
-        .map_err(StoreError::while_trying("begin a transaction"))
+    let begun = if connection.get_database_backend() == DbBackend::MySql {
+        // The driver learns that a transaction is open from the answer to its statement. Were this
+        // dropped between the two, the connection would go back to its pool with a transaction
+        // that nobody ends: what others read through it would be old, and what they write lost.
+        let connection = connection.clone();
+        tokio::spawn(async move { connection.begin_with_options(options).await })
+            .await
+            .map_err(|_| StoreError::Busy)?
+    } else {
+        connection.begin_with_options(options).await
+    };
+    begun.map_err(StoreError::while_trying("begin a transaction"))
 }
 
 fn backend_of(url: &str) -> Result<DbBackend, StoreError> {
