@@ -88,9 +88,21 @@ impl StoreOptions {
         let prefix = self.checked_prefix()?;
         let doing = "open the database";
         let connect = async |most| {
-            connect(url, backend, most)
-                .await
-                .map_err(StoreError::while_trying(doing))
+            // Several instances that turn on SQLite's write-ahead log at once are told "busy" at
+            // once, whatever their busy timeout.
+            let mut retry = backend::Retry::new();
+            loop {
+                match connect(url, backend, most).await {
+                    Ok(connection) => break Ok(connection),
+                    Err(source) => {
+                        let error = StoreError::Database { doing, source };
+                        if backend != DbBackend::Sqlite {
+                            break Err(error);
+                        }
+                        retry.after(error).await?;
+                    }
+                }
+            }
         };
         let (writer, reader) = if backend == DbBackend::Sqlite {
             let writer = connect(1).await?;
