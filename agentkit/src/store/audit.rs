@@ -7,7 +7,8 @@ use sea_orm::{
 
 use super::{
     Store, StoreError,
-    backend::{self, CommitOutcome, Retry},
+    attempt::{Attempt, attempt},
+    backend::{self, CommitOutcome},
     entity::{calls, journal, roots, runs},
     rows,
     transaction::Writing,
@@ -37,84 +38,7 @@ impl Store {
     ///
     /// When the database fails or a row does not hold what this library writes.
     pub async fn write_root(&self) -> Result<Option<ExportedRoot>, StoreError> {
-        let mut retry = Retry::new();
-        loop {
-            match self.try_write_root().await {
-                Err(error) => retry.after(error).await?,
-                done => return done,
-            }
-        }
-    }
-
-    async fn try_write_root(&self) -> Result<Option<ExportedRoot>, StoreError> {
-        let writing = Writing::begin(self).await?;
-        let last = roots::Entity::find()
-            .order_by_desc(roots::Column::Sequence)
-            .lock_exclusive()
-            .one(&writing.tx)
-            .await
-            .map_err(StoreError::while_trying("read the roots"))?;
-        let last = last.as_ref().map(root).transpose()?;
-        let changed = runs::Entity::find()
-            .filter(Expr::col(runs::Column::JournalSequence).gt(Expr::col(runs::Column::Rooted)))
-            .order_by_asc(runs::Column::Id)
-            .limit(HEADS)
-            .all(&writing.tx)
-            .await
-            .map_err(StoreError::while_trying("read the heads of runs"))?;
-        let heads = changed
-            .iter()
-            .map(head)
-            .filter_map(Result::transpose)
-            .collect::<Result<Vec<_>, _>>()?;
-        if heads.is_empty() {
-            return Ok(None);
-        }
-        let now = backend::now(&writing.tx).await?;
-        let new = ExportedRoot::after(last.as_ref(), now, heads);
-        let heads = serde_json::to_string(&new.heads)
-            .map_err(|error| StoreError::corrupt("heads", "root", error))?;
-        let row = roots::ActiveModel {
-            sequence: Set(new.sequence),
-            previous: Set(new.previous.map(|digest| digest.as_bytes().to_vec())),
-            heads: Set(heads),
-            root: Set(new.root.as_bytes().to_vec()),
-            digest: Set(new.digest.as_bytes().to_vec()),
-            created_at: Set(now.as_micros()),
-        };
-        let written = roots::Entity::insert(row)
-            .exec_without_returning(&writing.tx)
-            .await;
-        if let Err(error) = written {
-            // Another instance wrote the root of this number first.
-            return match error.sql_err() {
-                Some(sea_orm::SqlErr::UniqueConstraintViolation(_)) => Err(StoreError::Busy),
-                _ => Err(StoreError::while_trying("write a root")(error)),
-            };
-        }
-        for head in &new.heads {
-            // A run that went on meanwhile has a head that enters the next root.
-            runs::Entity::update_many()
-                .col_expr(runs::Column::Rooted, Expr::value(head.sequence))
-                .filter(runs::Column::Id.eq(head.run.as_str()))
-                .filter(runs::Column::Rooted.lt(head.sequence))
-                .exec(&writing.tx)
-                .await
-                .map_err(StoreError::while_trying("write a root"))?;
-        }
-        match writing.commit().await? {
-            CommitOutcome::Committed => Ok(Some(new)),
-            CommitOutcome::Unknown => {
-                let found = roots::Entity::find_by_id(new.sequence)
-                    .one(&self.inner.reader)
-                    .await
-                    .map_err(StoreError::while_trying("read the roots"))?;
-                match found {
-                    Some(found) if found.digest == new.digest.as_bytes() => Ok(Some(new)),
-                    _ => Err(StoreError::Busy),
-                }
-            }
-        }
+        attempt!(self, |attempt| attempt.try_write_root())
     }
 
     /// Gives the whole journal to `write`, a line at a time: every run with its calls and events,
@@ -243,6 +167,79 @@ impl Store {
             Ok(()) => Ok(verifier.finish()),
             Err(Broken::Export(broken)) => Ok(Err(broken)),
             Err(Broken::Store(error)) => Err(error),
+        }
+    }
+}
+
+impl Attempt {
+    async fn try_write_root(&self) -> Result<Option<ExportedRoot>, StoreError> {
+        let writing = Writing::begin(self).await?;
+        let last = roots::Entity::find()
+            .order_by_desc(roots::Column::Sequence)
+            .lock_exclusive()
+            .one(&writing.tx)
+            .await
+            .map_err(StoreError::while_trying("read the roots"))?;
+        let last = last.as_ref().map(root).transpose()?;
+        let changed = runs::Entity::find()
+            .filter(Expr::col(runs::Column::JournalSequence).gt(Expr::col(runs::Column::Rooted)))
+            .order_by_asc(runs::Column::Id)
+            .limit(HEADS)
+            .all(&writing.tx)
+            .await
+            .map_err(StoreError::while_trying("read the heads of runs"))?;
+        let heads = changed
+            .iter()
+            .map(head)
+            .filter_map(Result::transpose)
+            .collect::<Result<Vec<_>, _>>()?;
+        if heads.is_empty() {
+            return Ok(None);
+        }
+        let now = backend::now(&writing.tx).await?;
+        let new = ExportedRoot::after(last.as_ref(), now, heads);
+        let heads = serde_json::to_string(&new.heads)
+            .map_err(|error| StoreError::corrupt("heads", "root", error))?;
+        let row = roots::ActiveModel {
+            sequence: Set(new.sequence),
+            previous: Set(new.previous.map(|digest| digest.as_bytes().to_vec())),
+            heads: Set(heads),
+            root: Set(new.root.as_bytes().to_vec()),
+            digest: Set(new.digest.as_bytes().to_vec()),
+            created_at: Set(now.as_micros()),
+        };
+        let written = roots::Entity::insert(row)
+            .exec_without_returning(&writing.tx)
+            .await;
+        if let Err(error) = written {
+            // Another instance wrote the root of this number first.
+            return match error.sql_err() {
+                Some(sea_orm::SqlErr::UniqueConstraintViolation(_)) => Err(StoreError::Busy),
+                _ => Err(StoreError::while_trying("write a root")(error)),
+            };
+        }
+        for head in &new.heads {
+            // A run that went on meanwhile has a head that enters the next root.
+            runs::Entity::update_many()
+                .col_expr(runs::Column::Rooted, Expr::value(head.sequence))
+                .filter(runs::Column::Id.eq(head.run.as_str()))
+                .filter(runs::Column::Rooted.lt(head.sequence))
+                .exec(&writing.tx)
+                .await
+                .map_err(StoreError::while_trying("write a root"))?;
+        }
+        match writing.commit().await? {
+            CommitOutcome::Committed => Ok(Some(new)),
+            CommitOutcome::Unknown => {
+                let found = roots::Entity::find_by_id(new.sequence)
+                    .one(&self.inner.reader)
+                    .await
+                    .map_err(StoreError::while_trying("read the roots"))?;
+                match found {
+                    Some(found) if found.digest == new.digest.as_bytes() => Ok(Some(new)),
+                    _ => Err(StoreError::Busy),
+                }
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use sea_orm::{
 
 use super::{
     CallRecord, GateRecord, Lease, RunRecord, Store, StoreError,
-    backend::Retry,
+    attempt::{Attempt, attempt},
     entity::{calls, decisions},
     past::{self, Look, Past, session_of},
     rows,
@@ -186,18 +186,70 @@ impl Store {
         usage: Usage,
         events: &[Event],
     ) -> Result<Vec<CallRecord>, StoreError> {
-        let mut retry = Retry::new();
-        loop {
-            match self
-                .try_record_step(lease, message, calls, &mut gate, usage, events)
-                .await
-            {
-                Err(error) => retry.after(error).await?,
-                done => return done,
-            }
-        }
+        attempt!(self, |attempt| attempt
+            .try_record_step(lease, message, calls, &mut gate, usage, events))
     }
 
+    /// Notes, as the holder of the lease, that listeners were told of the ends of calls.
+    pub(crate) async fn told(&self, lease: &Lease, calls: &[CallId]) -> Result<(), StoreError> {
+        attempt!(self, |attempt| attempt.try_told(lease, calls))
+    }
+
+    /// The tool of a call.
+    pub(crate) async fn tool_of(&self, call: &CallId) -> Result<Option<String>, StoreError> {
+        calls::Entity::find_by_id(call.as_str())
+            .one(&self.inner.reader)
+            .await
+            .map(|found| found.map(|row| row.tool))
+            .map_err(StoreError::while_trying("read a call"))
+    }
+
+    /// All decisions about one call, of earlier occasions too.
+    pub(crate) async fn decisions(&self, call: &CallId) -> Result<Vec<StoredDecision>, StoreError> {
+        let found = decisions::Entity::find()
+            .filter(decisions::Column::CallId.eq(call.as_str()))
+            .all(&self.inner.reader)
+            .await
+            .map_err(StoreError::while_trying("read decisions"))?;
+        found.iter().map(rows::decision).collect()
+    }
+
+    /// Changes one call: reads what stands, lets `decide` say what is to happen, and writes it,
+    /// all in one transaction. With a lease, only as its holder.
+    ///
+    /// `decide` returns nothing where nothing is to change; its errors undo the transaction. It is
+    /// asked again where the transaction has to be tried again.
+    pub(crate) async fn change_call<E: From<StoreError>>(
+        &self,
+        run: &RunId,
+        holder: Option<&Lease>,
+        call: &CallId,
+        decide: impl FnMut(&Facts) -> Result<Option<CallChange>, E>,
+    ) -> Result<Facts, E> {
+        self.change_call_knowing(run, holder, call, &[], decide)
+            .await
+    }
+
+    /// The same, with the earlier calls that are to be looked for.
+    pub(crate) async fn change_call_knowing<E: From<StoreError>>(
+        &self,
+        run: &RunId,
+        holder: Option<&Lease>,
+        call: &CallId,
+        looks: &[Look],
+        mut decide: impl FnMut(&Facts) -> Result<Option<CallChange>, E>,
+    ) -> Result<Facts, E> {
+        attempt!(self, |attempt| attempt.try_change(
+            run,
+            holder,
+            call,
+            looks,
+            &mut decide
+        ))?
+    }
+}
+
+impl Attempt {
     async fn try_record_step(
         &self,
         lease: &Lease,
@@ -278,17 +330,6 @@ impl Store {
         Ok(records)
     }
 
-    /// Notes, as the holder of the lease, that listeners were told of the ends of calls.
-    pub(crate) async fn told(&self, lease: &Lease, calls: &[CallId]) -> Result<(), StoreError> {
-        let mut retry = Retry::new();
-        loop {
-            match self.try_told(lease, calls).await {
-                Err(error) => retry.after(error).await?,
-                done => return done,
-            }
-        }
-    }
-
     async fn try_told(&self, lease: &Lease, calls: &[CallId]) -> Result<(), StoreError> {
         let transaction = RunTransaction::begin_held(self, lease).await?;
         calls::Entity::update_many()
@@ -302,59 +343,6 @@ impl Store {
             .await
             .map_err(StoreError::while_trying("change calls"))?;
         transaction.commit().await
-    }
-
-    /// The tool of a call.
-    pub(crate) async fn tool_of(&self, call: &CallId) -> Result<Option<String>, StoreError> {
-        calls::Entity::find_by_id(call.as_str())
-            .one(&self.inner.reader)
-            .await
-            .map(|found| found.map(|row| row.tool))
-            .map_err(StoreError::while_trying("read a call"))
-    }
-
-    /// All decisions about one call, of earlier occasions too.
-    pub(crate) async fn decisions(&self, call: &CallId) -> Result<Vec<StoredDecision>, StoreError> {
-        let found = decisions::Entity::find()
-            .filter(decisions::Column::CallId.eq(call.as_str()))
-            .all(&self.inner.reader)
-            .await
-            .map_err(StoreError::while_trying("read decisions"))?;
-        found.iter().map(rows::decision).collect()
-    }
-
-    /// Changes one call: reads what stands, lets `decide` say what is to happen, and writes it,
-    /// all in one transaction. With a lease, only as its holder.
-    ///
-    /// `decide` returns nothing where nothing is to change; its errors undo the transaction. It is
-    /// asked again where the transaction has to be tried again.
-    pub(crate) async fn change_call<E: From<StoreError>>(
-        &self,
-        run: &RunId,
-        holder: Option<&Lease>,
-        call: &CallId,
-        decide: impl FnMut(&Facts) -> Result<Option<CallChange>, E>,
-    ) -> Result<Facts, E> {
-        self.change_call_knowing(run, holder, call, &[], decide)
-            .await
-    }
-
-    /// The same, with the earlier calls that are to be looked for.
-    pub(crate) async fn change_call_knowing<E: From<StoreError>>(
-        &self,
-        run: &RunId,
-        holder: Option<&Lease>,
-        call: &CallId,
-        looks: &[Look],
-        mut decide: impl FnMut(&Facts) -> Result<Option<CallChange>, E>,
-    ) -> Result<Facts, E> {
-        let mut retry = Retry::new();
-        loop {
-            match self.try_change(run, holder, call, looks, &mut decide).await {
-                Ok(done) => return done,
-                Err(error) => retry.after(error).await?,
-            }
-        }
     }
 
     async fn try_change<E>(

@@ -217,7 +217,7 @@ pub(super) async fn begin(
         let connection = connection.clone();
         tokio::spawn(async move { connection.begin_with_options(options).await })
             .await
-            .map_err(|_| StoreError::Busy)?
+            .unwrap_or_else(|ended| Err(DbErr::Custom(format!("the driver ended early: {ended}"))))
     } else {
         connection.begin_with_options(options).await
     };

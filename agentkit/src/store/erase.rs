@@ -9,7 +9,7 @@ use sea_orm::{
 
 use super::{
     RunStatus, Store, StoreError,
-    backend::Retry,
+    attempt::{Attempt, attempt},
     entity::{calls, decisions, messages, runs},
     events::delete_events,
     transaction::RunTransaction,
@@ -32,15 +32,42 @@ impl Store {
     }
 
     async fn erase_one(&self, run: &RunId, reason: &str) -> Result<(), StoreError> {
-        let mut retry = Retry::new();
-        loop {
-            match self.try_erase(run, reason).await {
-                Err(error) => retry.after(error).await?,
-                done => return done,
-            }
-        }
+        attempt!(self, |attempt| attempt.try_erase(run, reason))
     }
 
+    /// Erases the content of runs that have been over for longer than `keep`, at most a thousand
+    /// at a time; how many it were.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails: those that were erased before it did stay erased.
+    pub async fn erase_older(&self, keep: Duration) -> Result<usize, StoreError> {
+        let now = self.now().await?.as_micros();
+        let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
+        let ended = [RunStatus::Finished.as_str(), RunStatus::Cancelled.as_str()];
+        let old = runs::Entity::find()
+            .filter(runs::Column::Status.is_in(ended))
+            .filter(runs::Column::UpdatedAt.lt(now.saturating_sub(keep)))
+            // Those below are erased with their root.
+            .filter(runs::Column::ParentId.is_null())
+            .filter(runs::Column::Secret.ne(vec![0_u8; 32]))
+            .order_by_asc(runs::Column::Id)
+            .limit(1000)
+            .all(&self.inner.reader)
+            .await
+            .map_err(StoreError::while_trying("read the runs"))?;
+        for row in &old {
+            let run = row
+                .id
+                .parse()
+                .map_err(|error| StoreError::corrupt("id", &row.id, error))?;
+            self.erase(&run, "older than it is kept").await?;
+        }
+        Ok(old.len())
+    }
+}
+
+impl Attempt {
     async fn try_erase(&self, run: &RunId, reason: &str) -> Result<(), StoreError> {
         let doing = "erase a run";
         let mut transaction = RunTransaction::begin(self, run).await?;
@@ -88,36 +115,5 @@ impl Store {
             reason: reason.to_owned(),
         })?;
         transaction.commit().await
-    }
-
-    /// Erases the content of runs that have been over for longer than `keep`, at most a thousand
-    /// at a time; how many it were.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails: those that were erased before it did stay erased.
-    pub async fn erase_older(&self, keep: Duration) -> Result<usize, StoreError> {
-        let now = self.now().await?.as_micros();
-        let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
-        let ended = [RunStatus::Finished.as_str(), RunStatus::Cancelled.as_str()];
-        let old = runs::Entity::find()
-            .filter(runs::Column::Status.is_in(ended))
-            .filter(runs::Column::UpdatedAt.lt(now.saturating_sub(keep)))
-            // Those below are erased with their root.
-            .filter(runs::Column::ParentId.is_null())
-            .filter(runs::Column::Secret.ne(vec![0_u8; 32]))
-            .order_by_asc(runs::Column::Id)
-            .limit(1000)
-            .all(&self.inner.reader)
-            .await
-            .map_err(StoreError::while_trying("read the runs"))?;
-        for row in &old {
-            let run = row
-                .id
-                .parse()
-                .map_err(|error| StoreError::corrupt("id", &row.id, error))?;
-            self.erase(&run, "older than it is kept").await?;
-        }
-        Ok(old.len())
     }
 }

@@ -7,7 +7,8 @@ use sea_orm::{
 
 use super::{
     Lease, Store, StoreError,
-    backend::{CommitOutcome, Retry},
+    attempt::{Attempt, attempt},
+    backend::CommitOutcome,
     entity::events,
     transaction::{RunTransaction, Writing},
 };
@@ -29,23 +30,7 @@ impl Store {
         lease: &Lease,
         events: &[StoredEvent],
     ) -> Result<(), StoreError> {
-        let mut retry = Retry::new();
-        loop {
-            match self.try_append_events(lease, events).await {
-                Err(error) => retry.after(error).await?,
-                done => return done,
-            }
-        }
-    }
-
-    async fn try_append_events(
-        &self,
-        lease: &Lease,
-        events: &[StoredEvent],
-    ) -> Result<(), StoreError> {
-        let transaction = RunTransaction::begin_held(self, lease).await?;
-        insert_events(transaction.tx(), &lease.run, events).await?;
-        transaction.commit().await
+        attempt!(self, |attempt| attempt.try_append_events(lease, events))
     }
 
     /// Events of a run after a sequence number, in order.
@@ -76,13 +61,19 @@ impl Store {
     ///
     /// When the database fails.
     pub async fn forget_events(&self, run: &RunId) -> Result<u64, StoreError> {
-        let mut retry = Retry::new();
-        loop {
-            match self.try_forget_events(run).await {
-                Err(error) => retry.after(error).await?,
-                done => return done,
-            }
-        }
+        attempt!(self, |attempt| attempt.try_forget_events(run))
+    }
+}
+
+impl Attempt {
+    async fn try_append_events(
+        &self,
+        lease: &Lease,
+        events: &[StoredEvent],
+    ) -> Result<(), StoreError> {
+        let transaction = RunTransaction::begin_held(self, lease).await?;
+        insert_events(transaction.tx(), &lease.run, events).await?;
+        transaction.commit().await
     }
 
     async fn try_forget_events(&self, run: &RunId) -> Result<u64, StoreError> {

@@ -2,7 +2,8 @@
 //!
 //! SQLite has one writer, and what a commit costs is the wait for the disk. Whoever comes first
 //! opens a transaction and sees to it that it is committed; whoever comes while it is open works
-//! in a savepoint of it. Nobody is told of success before the commit.
+//! in a savepoint of it. Nobody is told of anything before the commit: neither of his own success
+//! nor of what he saw of the others'.
 
 use std::sync::{
     Arc,
@@ -12,7 +13,7 @@ use std::sync::{
 use sea_orm::{DatabaseTransaction, TransactionTrait as _};
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
-use super::{StoreError, backend::CommitOutcome, connect, handle::Handle};
+use super::{StoreError, attempt::Seen, backend::CommitOutcome, connect, handle::Handle};
 
 /// The transaction that is open now, if any. The mutex is fair: whoever asked for a seat before
 /// the committer did shares its commit.
@@ -30,7 +31,7 @@ struct Open {
 
 /// What became of the transaction that several share.
 #[derive(Clone, Copy, Debug)]
-enum Shared {
+pub(super) enum Shared {
     Committed,
     /// Nothing of it is there.
     Undone,
@@ -55,6 +56,10 @@ pub(super) struct Seat {
     open: OwnedMutexGuard<Open>,
     /// Whether a statement in the savepoint failed: SQLite may have undone more than that.
     failed: Option<Arc<AtomicBool>>,
+    /// Who has to know what becomes of the rows that were seen here.
+    seen: Seen,
+    /// Whether what was done here is part of the commit, and the answer waits for it anyway.
+    committed: bool,
 }
 
 impl Group {
@@ -62,6 +67,7 @@ impl Group {
     pub(super) async fn join(
         &self,
         writer: &sea_orm::DatabaseConnection,
+        seen: Seen,
     ) -> Result<(DatabaseTransaction, Seat), StoreError> {
         let mut open = Arc::clone(&self.0).lock_owned().await;
         if open.spoiled {
@@ -71,7 +77,12 @@ impl Group {
             open.transaction = Some(connect::begin(writer).await?);
             tokio::spawn(self.clone().commit());
         }
-        let mut seat = Seat { open, failed: None };
+        let mut seat = Seat {
+            open,
+            failed: None,
+            seen,
+            committed: false,
+        };
         let Open {
             transaction,
             spoiled,
@@ -132,6 +143,7 @@ impl Seat {
         self.open.spoiled = false;
         let (sender, committed) = oneshot::channel();
         self.open.waiting.push(sender);
+        self.committed = true;
         drop(self);
         match committed.await {
             Ok(Shared::Committed) => Ok(CommitOutcome::Committed),
@@ -151,6 +163,11 @@ impl Drop for Seat {
         let failed = |failed: &Arc<AtomicBool>| failed.load(Ordering::Relaxed);
         if self.failed.as_ref().is_some_and(failed) {
             self.open.spoiled = true;
+        }
+        if !self.committed && !self.open.waiting.is_empty() {
+            let (sender, commit) = oneshot::channel();
+            self.open.waiting.push(sender);
+            self.seen.add(commit);
         }
     }
 }

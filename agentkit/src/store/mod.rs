@@ -5,6 +5,7 @@
 //!
 #![doc = include_str!("beyond_one_machine.md")]
 
+mod attempt;
 mod audit;
 mod backend;
 mod call;

@@ -8,7 +8,8 @@ use sea_orm::{
 
 use super::{
     CallRecord, Lease, ParentCall, RunRecord, RunStatus, Store, StoreError, StoredMessage,
-    backend::{self, Retry},
+    attempt::{Attempt, attempt},
+    backend,
     call::storable,
     entity::{calls, journal, messages, policy_versions, runs},
     events::{StoredEvent, insert_events},
@@ -69,85 +70,7 @@ impl Store {
         owner: &str,
         lease: Duration,
     ) -> Result<Lease, StoreError> {
-        let mut retry = Retry::new();
-        loop {
-            match self.try_start_run(new, owner, lease).await {
-                Err(error) => retry.after(error).await?,
-                done => return done,
-            }
-        }
-    }
-
-    async fn try_start_run(
-        &self,
-        new: &NewRun,
-        owner: &str,
-        lease: Duration,
-    ) -> Result<Lease, StoreError> {
-        let writing = Writing::begin(self).await?;
-        let now = backend::now(&writing.tx).await?;
-        let requester = serde_json::to_string(&new.requester)
-            .map_err(|error| StoreError::corrupt("requester", new.id.as_str(), error))?;
-        let position = match &new.thread {
-            Some(place) => {
-                threads::take_place(&writing.tx, new.requester.tenant.as_deref(), place, now)
-                    .await?
-            }
-            None => None,
-        };
-        let path = serde_json::to_string(&new.path)
-            .map_err(|error| StoreError::corrupt("path", new.id.as_str(), error))?;
-        let row = runs::ActiveModel {
-            id: Set(new.id.to_string()),
-            format: Set(FORMAT),
-            root_id: Set(new.root.to_string()),
-            parent_id: Set(new.parent.as_ref().map(|parent| parent.run.to_string())),
-            parent_call: Set(new.parent.as_ref().map(|parent| parent.call.to_string())),
-            path: Set(path),
-            agent: Set(new.agent.clone()),
-            definition: Set(new.definition.as_bytes().to_vec()),
-            status: Set(RunStatus::Running.as_str().to_owned()),
-            ending: Set(None),
-            cancelled_at: Set(None),
-            thread_id: Set(new.thread.as_ref().map(|place| place.id.clone())),
-            thread_position: Set(position),
-            tenant: Set(new.requester.tenant.clone()),
-            requester_id: Set(new.requester.id.clone()),
-            requester: Set(requester),
-            secret: Set(new.secret.as_bytes().to_vec()),
-            options: Set(new.options.clone()),
-            step: Set(0),
-            messages: Set(1),
-            input_tokens: Set(0),
-            output_tokens: Set(0),
-            worked: Set(0),
-            worked_since: Set(now.as_micros()),
-            error: Set(None),
-            lease_owner: Set(Some(owner.to_owned())),
-            lease_epoch: Set(1),
-            lease_until: Set(now.saturating_add(lease).as_micros()),
-            wake_at: Set(None),
-            journal_sequence: Set(0),
-            journal_head: Set(None),
-            rooted: Set(0),
-            created_at: Set(now.as_micros()),
-            updated_at: Set(now.as_micros()),
-        };
-        let written = row
-            .clone()
-            .try_into_model()
-            .map_err(StoreError::while_trying("write a run"))?;
-        runs::Entity::insert(row)
-            .exec_without_returning(&writing.tx)
-            .await
-            .map_err(StoreError::while_trying("write a run"))?;
-        insert_message(&writing.tx, &new.id, 0, 0, new.input.clone(), now).await?;
-        let mut run = RunTransaction::for_new(self, writing, now, written, new.id.clone());
-        for event in &new.events {
-            run.append(event)?;
-        }
-        run.commit().await?;
-        Ok(Lease::new(new.id.clone(), owner.to_owned(), 1))
+        attempt!(self, |attempt| attempt.try_start_run(new, owner, lease))
     }
 
     /// Takes the lease on a run that nobody holds, or whose holder's lease has ended. A run that
@@ -158,76 +81,12 @@ impl Store {
         owner: &str,
         lease: Duration,
     ) -> Result<(Lease, RunRecord), StoreError> {
-        let mut retry = Retry::new();
-        loop {
-            match self.try_acquire(run, owner, lease).await {
-                Err(error) => retry.after(error).await?,
-                done => return done,
-            }
-        }
-    }
-
-    async fn try_acquire(
-        &self,
-        run: &RunId,
-        owner: &str,
-        lease: Duration,
-    ) -> Result<(Lease, RunRecord), StoreError> {
-        let mut transaction = RunTransaction::begin(self, run).await?;
-        let row = &transaction.row;
-        let until = Timestamp::from_micros(row.lease_until);
-        if let Some(holder) = &row.lease_owner {
-            let remaining = until.saturating_since(transaction.now);
-            if !remaining.is_zero() {
-                let (run, owner) = (row.id.clone(), holder.clone());
-                return Err(StoreError::HeldElsewhere {
-                    run,
-                    owner,
-                    remaining,
-                });
-            }
-        }
-        let mut record = rows::run(row)?;
-        if record.status.is_final() {
-            // Were it taken here, nobody would give it back after a crash.
-            let lease = Lease::new(run.clone(), owner.to_owned(), row.lease_epoch);
-            return Ok((lease, record));
-        }
-        let epoch = row.lease_epoch.saturating_add(1);
-        let taken_over = row.lease_owner.is_some();
-        if taken_over {
-            transaction.append(&Event::TakenOver { epoch })?;
-        }
-        let until = transaction.now.saturating_add(lease);
-        transaction.changes.lease_owner = Set(Some(owner.to_owned()));
-        transaction.changes.lease_epoch = Set(epoch);
-        transaction.changes.lease_until = Set(until.as_micros());
-        transaction.changes.worked_since = Set(transaction.now.as_micros());
-        transaction.changes.wake_at = Set(None);
-        record.status = RunStatus::Running;
-        transaction.changes.status = Set(RunStatus::Running.as_str().to_owned());
-        transaction.changes.error = Set(None);
-        transaction.commit().await?;
-        Ok((Lease::new(run.clone(), owner.to_owned(), epoch), record))
+        attempt!(self, |attempt| attempt.try_acquire(run, owner, lease))
     }
 
     /// Extends a lease.
     pub(crate) async fn renew(&self, lease: &Lease, by: Duration) -> Result<(), StoreError> {
-        let mut retry = Retry::new();
-        loop {
-            match self.try_renew(lease, by).await {
-                Err(error) => retry.after(error).await?,
-                done => return done,
-            }
-        }
-    }
-
-    async fn try_renew(&self, lease: &Lease, by: Duration) -> Result<(), StoreError> {
-        let mut transaction = RunTransaction::begin_held(self, lease).await?;
-        let until = transaction.now.saturating_add(by);
-        transaction.changes.lease_until = Set(until.as_micros());
-        transaction.account();
-        transaction.commit().await
+        attempt!(self, |attempt| attempt.try_renew(lease, by))
     }
 
     /// Puts a run down: writes how it stands and gives the lease back. A run is not suspended
@@ -240,61 +99,8 @@ impl Store {
         events: &[Event],
         shown: &[StoredEvent],
     ) -> Result<bool, StoreError> {
-        let mut retry = Retry::new();
-        loop {
-            match self.try_put_down(lease, end, events, shown).await {
-                Err(error) => retry.after(error).await?,
-                done => return done,
-            }
-        }
-    }
-
-    async fn try_put_down(
-        &self,
-        lease: &Lease,
-        end: &RunEnd,
-        events: &[Event],
-        shown: &[StoredEvent],
-    ) -> Result<bool, StoreError> {
-        let mut transaction = RunTransaction::begin_held(self, lease).await?;
-        if matches!(end, RunEnd::Suspended) {
-            if can_run(&transaction).await? {
-                return Ok(false);
-            }
-            // What was decided meanwhile has been seen, unless its end has not been told.
-            if transaction.row.wake_at.is_some() && !has_untold(&transaction).await? {
-                transaction.changes.wake_at = Set(None);
-            }
-        }
-        let status = match end {
-            RunEnd::Finished {
-                message,
-                usage,
-                ending,
-            } => {
-                transaction.changes.ending = Set(Some((*ending).to_owned()));
-                transaction.use_tokens(*usage);
-                if let Some(message) = message {
-                    let step = transaction.row.step.saturating_add(1);
-                    transaction.changes.step = Set(step);
-                    transaction.say(&lease.run, step, message.clone()).await?;
-                }
-                RunStatus::Finished
-            }
-            RunEnd::Cancelled => RunStatus::Cancelled,
-            RunEnd::Interrupted { error } => {
-                transaction.changes.error = Set(Some(storable(error)));
-                RunStatus::Interrupted
-            }
-            RunEnd::Suspended => RunStatus::Suspended,
-        };
-        for event in events {
-            transaction.append(event)?;
-        }
-        insert_events(transaction.tx(), &lease.run, shown).await?;
-        transaction.put_down(status);
-        transaction.commit().await?;
-        Ok(true)
+        attempt!(self, |attempt| attempt
+            .try_put_down(lease, end, events, shown))
     }
 
     /// One run.
@@ -405,6 +211,180 @@ impl Store {
             .await
             .map(|_| ())
             .map_err(StoreError::while_trying("record a policy version"))
+    }
+}
+
+impl Attempt {
+    async fn try_start_run(
+        &self,
+        new: &NewRun,
+        owner: &str,
+        lease: Duration,
+    ) -> Result<Lease, StoreError> {
+        let writing = Writing::begin(self).await?;
+        let now = backend::now(&writing.tx).await?;
+        let requester = serde_json::to_string(&new.requester)
+            .map_err(|error| StoreError::corrupt("requester", new.id.as_str(), error))?;
+        let position = match &new.thread {
+            Some(place) => {
+                threads::take_place(&writing.tx, new.requester.tenant.as_deref(), place, now)
+                    .await?
+            }
+            None => None,
+        };
+        let path = serde_json::to_string(&new.path)
+            .map_err(|error| StoreError::corrupt("path", new.id.as_str(), error))?;
+        let row = runs::ActiveModel {
+            id: Set(new.id.to_string()),
+            format: Set(FORMAT),
+            root_id: Set(new.root.to_string()),
+            parent_id: Set(new.parent.as_ref().map(|parent| parent.run.to_string())),
+            parent_call: Set(new.parent.as_ref().map(|parent| parent.call.to_string())),
+            path: Set(path),
+            agent: Set(new.agent.clone()),
+            definition: Set(new.definition.as_bytes().to_vec()),
+            status: Set(RunStatus::Running.as_str().to_owned()),
+            ending: Set(None),
+            cancelled_at: Set(None),
+            thread_id: Set(new.thread.as_ref().map(|place| place.id.clone())),
+            thread_position: Set(position),
+            tenant: Set(new.requester.tenant.clone()),
+            requester_id: Set(new.requester.id.clone()),
+            requester: Set(requester),
+            secret: Set(new.secret.as_bytes().to_vec()),
+            options: Set(new.options.clone()),
+            step: Set(0),
+            messages: Set(1),
+            input_tokens: Set(0),
+            output_tokens: Set(0),
+            worked: Set(0),
+            worked_since: Set(now.as_micros()),
+            error: Set(None),
+            lease_owner: Set(Some(owner.to_owned())),
+            lease_epoch: Set(1),
+            lease_until: Set(now.saturating_add(lease).as_micros()),
+            wake_at: Set(None),
+            journal_sequence: Set(0),
+            journal_head: Set(None),
+            rooted: Set(0),
+            created_at: Set(now.as_micros()),
+            updated_at: Set(now.as_micros()),
+        };
+        let written = row
+            .clone()
+            .try_into_model()
+            .map_err(StoreError::while_trying("write a run"))?;
+        runs::Entity::insert(row)
+            .exec_without_returning(&writing.tx)
+            .await
+            .map_err(StoreError::while_trying("write a run"))?;
+        insert_message(&writing.tx, &new.id, 0, 0, new.input.clone(), now).await?;
+        let mut run = RunTransaction::for_new(self, writing, now, written, new.id.clone());
+        for event in &new.events {
+            run.append(event)?;
+        }
+        run.commit().await?;
+        Ok(Lease::new(new.id.clone(), owner.to_owned(), 1))
+    }
+
+    async fn try_acquire(
+        &self,
+        run: &RunId,
+        owner: &str,
+        lease: Duration,
+    ) -> Result<(Lease, RunRecord), StoreError> {
+        let mut transaction = RunTransaction::begin(self, run).await?;
+        let row = &transaction.row;
+        let until = Timestamp::from_micros(row.lease_until);
+        if let Some(holder) = &row.lease_owner {
+            let remaining = until.saturating_since(transaction.now);
+            if !remaining.is_zero() {
+                let (run, owner) = (row.id.clone(), holder.clone());
+                return Err(StoreError::HeldElsewhere {
+                    run,
+                    owner,
+                    remaining,
+                });
+            }
+        }
+        let mut record = rows::run(row)?;
+        if record.status.is_final() {
+            // Were it taken here, nobody would give it back after a crash.
+            let lease = Lease::new(run.clone(), owner.to_owned(), row.lease_epoch);
+            return Ok((lease, record));
+        }
+        let epoch = row.lease_epoch.saturating_add(1);
+        let taken_over = row.lease_owner.is_some();
+        if taken_over {
+            transaction.append(&Event::TakenOver { epoch })?;
+        }
+        let until = transaction.now.saturating_add(lease);
+        transaction.changes.lease_owner = Set(Some(owner.to_owned()));
+        transaction.changes.lease_epoch = Set(epoch);
+        transaction.changes.lease_until = Set(until.as_micros());
+        transaction.changes.worked_since = Set(transaction.now.as_micros());
+        transaction.changes.wake_at = Set(None);
+        record.status = RunStatus::Running;
+        transaction.changes.status = Set(RunStatus::Running.as_str().to_owned());
+        transaction.changes.error = Set(None);
+        transaction.commit().await?;
+        Ok((Lease::new(run.clone(), owner.to_owned(), epoch), record))
+    }
+
+    async fn try_renew(&self, lease: &Lease, by: Duration) -> Result<(), StoreError> {
+        let mut transaction = RunTransaction::begin_held(self, lease).await?;
+        let until = transaction.now.saturating_add(by);
+        transaction.changes.lease_until = Set(until.as_micros());
+        transaction.account();
+        transaction.commit().await
+    }
+
+    async fn try_put_down(
+        &self,
+        lease: &Lease,
+        end: &RunEnd,
+        events: &[Event],
+        shown: &[StoredEvent],
+    ) -> Result<bool, StoreError> {
+        let mut transaction = RunTransaction::begin_held(self, lease).await?;
+        if matches!(end, RunEnd::Suspended) {
+            if can_run(&transaction).await? {
+                return Ok(false);
+            }
+            // What was decided meanwhile has been seen, unless its end has not been told.
+            if transaction.row.wake_at.is_some() && !has_untold(&transaction).await? {
+                transaction.changes.wake_at = Set(None);
+            }
+        }
+        let status = match end {
+            RunEnd::Finished {
+                message,
+                usage,
+                ending,
+            } => {
+                transaction.changes.ending = Set(Some((*ending).to_owned()));
+                transaction.use_tokens(*usage);
+                if let Some(message) = message {
+                    let step = transaction.row.step.saturating_add(1);
+                    transaction.changes.step = Set(step);
+                    transaction.say(&lease.run, step, message.clone()).await?;
+                }
+                RunStatus::Finished
+            }
+            RunEnd::Cancelled => RunStatus::Cancelled,
+            RunEnd::Interrupted { error } => {
+                transaction.changes.error = Set(Some(storable(error)));
+                RunStatus::Interrupted
+            }
+            RunEnd::Suspended => RunStatus::Suspended,
+        };
+        for event in events {
+            transaction.append(event)?;
+        }
+        insert_events(transaction.tx(), &lease.run, shown).await?;
+        transaction.put_down(status);
+        transaction.commit().await?;
+        Ok(true)
     }
 }
 

@@ -4,8 +4,10 @@ use sea_orm::{
 };
 
 use super::{
-    Lease, RunStatus, Store, StoreError, backend,
-    backend::{CommitOutcome, Retry, Trouble},
+    Lease, RunStatus, Store, StoreError,
+    attempt::{Attempt, attempt},
+    backend,
+    backend::{CommitOutcome, Trouble},
     connect,
     entity::{journal, runs},
     group::Seat,
@@ -27,12 +29,12 @@ pub(super) struct Writing {
 }
 
 impl Writing {
-    pub(super) async fn begin(store: &Store) -> Result<Self, StoreError> {
-        let writer = &store.inner.writer;
+    pub(super) async fn begin(attempt: &Attempt) -> Result<Self, StoreError> {
+        let writer = &attempt.inner.writer;
         let prefix = writer.prefix().cloned();
-        match &store.inner.group {
+        match &attempt.inner.group {
             Some(group) => {
-                let (tx, mut seat) = group.join(writer.inner()).await?;
+                let (tx, mut seat) = group.join(writer.inner(), attempt.seen.clone()).await?;
                 let tx = Handle::new(tx, prefix);
                 seat.watch(&tx);
                 Ok(Self {
@@ -74,7 +76,7 @@ impl Writing {
 /// end. Dropping it undoes everything.
 pub(super) struct RunTransaction {
     writing: Writing,
-    store: Store,
+    attempt: Attempt,
     /// The database's clock at the start, and later than everything that was written before.
     pub(super) now: Timestamp,
     pub(super) row: runs::Model,
@@ -87,8 +89,8 @@ pub(super) struct RunTransaction {
 
 impl RunTransaction {
     /// Begins a transaction that locks the run's row.
-    pub(super) async fn begin(store: &Store, run: &RunId) -> Result<Self, StoreError> {
-        let writing = Writing::begin(store).await?;
+    pub(super) async fn begin(attempt: &Attempt, run: &RunId) -> Result<Self, StoreError> {
+        let writing = Writing::begin(attempt).await?;
         let row = runs::Entity::find_by_id(run.as_str())
             .lock_exclusive()
             .one(&writing.tx)
@@ -104,13 +106,13 @@ impl RunTransaction {
         let head = rows::head(&row)?;
         Ok(Self {
             head,
-            ..Self::for_new(store, writing, now, row, run.clone())
+            ..Self::for_new(attempt, writing, now, row, run.clone())
         })
     }
 
     /// Begins a transaction for the holder of a lease.
-    pub(super) async fn begin_held(store: &Store, lease: &Lease) -> Result<Self, StoreError> {
-        let transaction = Self::begin(store, &lease.run).await?;
+    pub(super) async fn begin_held(attempt: &Attempt, lease: &Lease) -> Result<Self, StoreError> {
+        let transaction = Self::begin(attempt, &lease.run).await?;
         let row = &transaction.row;
         if row.lease_epoch == lease.epoch && row.lease_owner.as_ref() == Some(&lease.owner) {
             Ok(transaction)
@@ -123,7 +125,7 @@ impl RunTransaction {
 
     /// Continues a transaction that has just inserted the run.
     pub(super) fn for_new(
-        store: &Store,
+        attempt: &Attempt,
         writing: Writing,
         now: Timestamp,
         row: runs::Model,
@@ -135,7 +137,7 @@ impl RunTransaction {
         };
         Self {
             writing,
-            store: store.clone(),
+            attempt: attempt.clone(),
             now,
             row,
             changes,
@@ -254,7 +256,13 @@ impl RunTransaction {
             CommitOutcome::Committed => Ok(()),
             CommitOutcome::Unknown => {
                 let (now, last) = (self.now, self.entries.last());
-                if was_written(&self.store, &self.row.id, now, last.map(|(_, entry)| entry)).await?
+                if was_written(
+                    &self.attempt,
+                    &self.row.id,
+                    now,
+                    last.map(|(_, entry)| entry),
+                )
+                .await?
                 {
                     Ok(())
                 } else {
@@ -273,26 +281,20 @@ async fn was_written(
     at: Timestamp,
     last: Option<&Entry>,
 ) -> Result<bool, StoreError> {
-    let unknown = || StoreError::Unknown {
+    let found: Result<_, StoreError> =
+        async { attempt!(store, |attempt| look(&attempt, run, at, last)) }.await;
+    found.ok().flatten().ok_or_else(|| StoreError::Unknown {
         run: run.to_owned(),
-    };
-    let mut retry = Retry::new();
-    loop {
-        match look(store, run, at, last).await {
-            Ok(Some(written)) => return Ok(written),
-            Ok(None) => return Err(unknown()),
-            Err(error) => retry.after(error).await.map_err(|_| unknown())?,
-        }
-    }
+    })
 }
 
 async fn look(
-    store: &Store,
+    attempt: &Attempt,
     run: &str,
     at: Timestamp,
     last: Option<&Entry>,
 ) -> Result<Option<bool>, StoreError> {
-    let writing = Writing::begin(store).await?;
+    let writing = Writing::begin(attempt).await?;
     // The lock is given when the transaction whose end is not known has ended.
     let row = runs::Entity::find_by_id(run)
         .lock_exclusive()

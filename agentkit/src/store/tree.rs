@@ -4,7 +4,7 @@ use sea_orm::{ColumnTrait as _, EntityTrait as _, QueryFilter as _, QueryOrder a
 
 use super::{
     RunRecord, Store, StoreError,
-    backend::Retry,
+    attempt::{Attempt, attempt},
     entity::{calls, runs},
     rows,
     transaction::RunTransaction,
@@ -91,15 +91,11 @@ impl Store {
         root: &RunId,
         event: &Event,
     ) -> Result<RunRecord, StoreError> {
-        let mut retry = Retry::new();
-        loop {
-            match self.try_request_cancel(root, event).await {
-                Err(error) => retry.after(error).await?,
-                done => return done,
-            }
-        }
+        attempt!(self, |attempt| attempt.try_request_cancel(root, event))
     }
+}
 
+impl Attempt {
     async fn try_request_cancel(
         &self,
         root: &RunId,
