@@ -10,7 +10,7 @@ use std::{
 
 use agentkit::{
     model::scripted::{Reply, ScriptedModel},
-    policy::{Distinct, FactDeclaration, FactKind, FactScope, FactWindow, PolicySource, ValuePath},
+    policy::{FactDeclaration, FactKind, FactScope, FactWindow, PolicySource, ValuePath},
     prelude::*,
     store::Store,
 };
@@ -223,27 +223,4 @@ async fn what_was_erased_cannot_be_added_up_and_denies() {
     assert!(said.contains("erased"), "{said}");
     assert_eq!(spent.times(), 1);
     std::fs::remove_file(&spent.0).unwrap();
-}
-
-#[tokio::test]
-async fn a_fact_that_is_not_computed_is_not_left_out_silently() {
-    let world = World::new();
-    let approvers = FactKind::DistinctOk {
-        of: Distinct::Approvers {
-            excluding_requester: true,
-        },
-    };
-    let policy = r#"
-        @id("two") permit (principal, action == Action::"spend", resource)
-            when { context.session.approvers >= 2 };
-    "#;
-    let built = Purse::builder()
-        .store(world.store().await)
-        .model(model())
-        .ctx(spent())
-        .fact(spends(approvers, "approvers", HOUR))
-        .policies(vec![PolicySource::new("two.cedar", policy)])
-        .build();
-    let error = format!("{:?}", built.err().unwrap());
-    assert!(error.contains("not computed by this host"), "{error}");
 }

@@ -2,14 +2,14 @@ use std::{collections::HashMap, marker::PhantomData, sync::Arc, time::Duration};
 
 use agentkit_policy::{FactDeclaration, LoadError, PolicySource};
 
-use super::{Agent, AgentDefinition, DynamicTools, Hosted};
+use super::{Agent, AgentDefinition, DynamicTools, Hosted, governing::Governing};
 use crate::{
     approval::{ClaimsOnly, Directory},
     call::CallId,
     model::{ChatModel, ModelName, ModelNameError},
     run::{Active, Hook, Runtime, Settings},
     store::Store,
-    tool::{Contexts, DuplicateTool, DynTool, ToolSet, check_name},
+    tool::{Contexts, DuplicateTool, DynTool, ToolSet, check_label, check_name},
 };
 
 /// Builds what hosts an agent: its store, its model, and the state that its tools are given.
@@ -87,6 +87,18 @@ pub enum BuildError {
         tool: String,
         /// The type.
         context: &'static str,
+    },
+    /// A label of a tool is none.
+    #[error("the label {label:?} of tool `{tool}` of agent `{agent}` is refused: {rule}")]
+    Label {
+        /// The agent.
+        agent: String,
+        /// The tool.
+        tool: String,
+        /// The label.
+        label: String,
+        /// What a label must be.
+        rule: &'static str,
     },
     /// A sub-agent has a name that no tool can have.
     #[error("the sub-agent `{name}` of agent `{agent}` cannot be offered as a tool: {rule}")]
@@ -266,7 +278,9 @@ impl<A: Agent> AgentBuilder<A> {
             instance: CallId::new().to_string(),
             active: Arc::default(),
         };
-        Ok(Hosted::new(Arc::new(shared.runtime(definition, model)?)))
+        let governing = Governing::root(&definition);
+        let runtime = shared.runtime(&definition, &governing, model)?;
+        Ok(Hosted::new(Arc::new(runtime)))
     }
 }
 
@@ -286,11 +300,12 @@ struct Shared {
 impl Shared {
     fn runtime(
         &self,
-        definition: AgentDefinition,
+        definition: &AgentDefinition,
+        governing: &Governing<'_>,
         model: Arc<dyn ChatModel>,
     ) -> Result<Runtime, BuildError> {
         let agent = definition.name.clone();
-        let agents = self.agents(&definition, &model)?;
+        let agents = self.agents(definition, governing, &model)?;
         let tools = ToolSet::new(definition.all_tools().collect()).map_err(|source| {
             BuildError::DuplicateTool {
                 agent: agent.clone(),
@@ -307,27 +322,34 @@ impl Shared {
                     context,
                 });
             }
+            for label in &spec.labels {
+                if let Err(rule) = check_label(label) {
+                    let (tool, label) = (spec.name.clone(), label.clone());
+                    return Err(BuildError::Label {
+                        agent,
+                        tool,
+                        label,
+                        rule,
+                    });
+                }
+            }
         }
-        let policy = definition
-            .policy_engine()
-            .map_err(|source| BuildError::Policy {
-                agent: agent.clone(),
-                source,
-            })?;
+        let (policy, above) =
+            governing
+                .policies(definition)
+                .map_err(|source| BuildError::Policy {
+                    agent: agent.clone(),
+                    source,
+                })?;
         let schemas: HashMap<_, _> = tools
             .iter()
             .map(|tool| (tool.spec().name.clone(), tool.spec().schema_digest()))
             .collect();
-        let policy_text = definition
-            .policies
-            .iter()
-            .map(|policy| policy.text.as_str())
-            .collect::<Vec<_>>();
         Ok(Runtime {
             definition: definition.digest(),
-            defaults: definition.defaults,
-            policy_text: policy_text.join("\n"),
-            instructions: definition.instructions,
+            defaults: definition.defaults.clone(),
+            policy_text: governing.text(definition),
+            instructions: definition.instructions.clone(),
             model,
             tools,
             schemas,
@@ -337,6 +359,7 @@ impl Shared {
             active: Arc::clone(&self.active),
             contexts: Arc::clone(&self.contexts),
             policy,
+            above,
             store: self.store.clone(),
             directory: Arc::clone(&self.directory),
             settings: self.settings,
@@ -349,6 +372,7 @@ impl Shared {
     fn agents(
         &self,
         above: &AgentDefinition,
+        governing: &Governing<'_>,
         model: &Arc<dyn ChatModel>,
     ) -> Result<HashMap<String, Arc<Runtime>>, BuildError> {
         let mut agents = HashMap::with_capacity(above.agents.len());
@@ -363,7 +387,7 @@ impl Shared {
                 None if below.model == above.model => Arc::clone(model),
                 None => named_model(&name, &below.model)?,
             };
-            let runtime = self.runtime(below.clone(), model)?;
+            let runtime = self.runtime(below, &governing.below(above), model)?;
             agents.insert(name, Arc::new(runtime));
         }
         Ok(agents)

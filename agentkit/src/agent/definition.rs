@@ -1,15 +1,14 @@
 use std::{fmt, sync::Arc};
 
-use agentkit_policy::{
-    FactDeclaration, LoadError, PolicyEngine, PolicySource, Settings, ToolDeclaration,
-};
+use agentkit_policy::{FactDeclaration, LoadError, PolicyEngine, PolicySource, ToolDeclaration};
 use serde_json::Value;
 
-use super::{AgentBuilder, PendingError};
+use super::{AgentBuilder, PendingError, governing::Governing};
 use crate::{
     approval::PendingCall,
     call::{Canonical, CanonicalError, Digest, FieldHasher},
-    run::{Defaults, computed},
+    gate::derived_types,
+    run::Defaults,
     tool::{ArgumentError, Delegate, DynTool, SourceLocation},
 };
 
@@ -133,7 +132,8 @@ impl AgentDefinition {
     }
 
     /// Adds a sub-agent: `.agent(<Billing as Agent>::definition())`. Its runs act for the same
-    /// requester under the same option of the run; its own policies judge its calls.
+    /// requester under the same option of the run. Its calls are judged by the policies of the
+    /// agents above it, and by its own where it has any: it can be stricter, never laxer.
     pub fn agent(mut self, agent: Self) -> Self {
         self.agents.push(agent);
         self
@@ -150,8 +150,7 @@ impl AgentDefinition {
 
     /// Declares a fact about earlier calls, which its policies read as `context.session.NAME`. It
     /// is computed in the transaction that admits a call, so that a cap holds on any number of
-    /// instances. How many different people approved is not computed: a policy that reads such a
-    /// fact does not load.
+    /// instances.
     pub fn fact(mut self, fact: FactDeclaration) -> Self {
         self.facts.push(fact);
         self
@@ -199,36 +198,33 @@ impl AgentDefinition {
                 declaration.destructive = spec.hints.destructive;
                 declaration.idempotent = spec.hints.idempotent;
                 declaration.require_approval = spec.approval.is_unconditional();
+                declaration.derived = derived_types(spec);
                 declaration
             })
             .collect()
     }
 
-    /// A policy engine for these tools, with these policies in force.
+    /// A policy engine with this agent's own policies in force, which may name its tools and those
+    /// of the agents below it.
     ///
     /// # Errors
     ///
     /// Everything that is wrong with the policies: syntax, unknown tools, arguments that no tool
     /// has.
     pub fn policy_engine(&self) -> Result<PolicyEngine, LoadError> {
-        if self.policies.is_empty() {
-            PolicyEngine::built_in(self.tool_declarations())
-        } else {
-            // Facts that the runtime cannot compute are refused here, not left out later.
-            let mut settings = Settings::default().host_facts(computed(&self.facts));
-            settings.facts.clone_from(&self.facts);
-            PolicyEngine::load_with(self.tool_declarations(), &self.policies, settings)
-        }
+        Governing::root(self)
+            .policies(self)
+            .map(|(engine, _)| engine)
     }
 
-    /// Checks the policies against the tools. The test that `#[agent]` generates ends with it, so
+    /// Checks the policies against the tools, of the agents below as well. The test that `#[agent]` generates ends with it, so
     /// the error prints as people read it.
     ///
     /// # Errors
     ///
     /// Everything that is wrong with the policies.
     pub fn check_policies(&self) -> Result<(), impl fmt::Debug + use<>> {
-        self.policy_engine().map(drop).map_err(PolicyFault)
+        Governing::root(self).check(self).map_err(PolicyFault)
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod builder;
 mod definition;
+mod governing;
 mod hosted;
 #[doc(hidden)]
 pub mod nested;

@@ -4,9 +4,13 @@
 //! an approval; nothing turns a deny into anything.
 
 mod demand;
+mod derived;
+mod several;
 
 pub(crate) use demand::StoredDemand;
 pub use demand::{PredicateError, ProposedCall, RequireApproval, RunDemand};
+pub(crate) use derived::{derived_types, derived_values};
+pub(crate) use several::{both_decide, both_permit, both_release};
 
 use agentkit_policy::{Decision, Outcome, PolicyRef};
 

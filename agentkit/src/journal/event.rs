@@ -126,6 +126,13 @@ pub enum Event {
         /// The state of the call after it.
         state: CallState,
     },
+    /// The run's session took on labels by a call.
+    Labelled {
+        /// The call.
+        call: CallId,
+        /// What it took on, sorted.
+        labels: Vec<String>,
+    },
     /// The call ended, or asked a question.
     CallEnded {
         /// The call.
@@ -204,6 +211,7 @@ impl Event {
             Self::Released { .. } => "released",
             Self::ReleaseRefused { .. } => "release_refused",
             Self::CallEnded { .. } => "call_ended",
+            Self::Labelled { .. } => "labelled",
             Self::Delegated { .. } => "delegated",
             Self::CancelRequested { .. } => "cancel_requested",
             Self::Expired { .. } => "expired",

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use agentkit_policy::{Call, Decision, Facts, User};
+use agentkit_policy::{Decision, User};
 
-use super::{Runtime, session::Moment};
+use super::{Runtime, question::Moment};
 use crate::{
     call::{
         ActionDigest, CallId, Canonical, Digest, Fingerprint, FingerprintInput, Nonce, Timestamp,
@@ -49,38 +49,23 @@ impl Runtime {
             past,
         } = asking;
         let name = tool.spec().name.as_str();
-        let value = value_of(arguments, name)?;
-        let policy = self.policy();
-        let session = self.session(&Moment {
+        let decision = self.decide_by_policy(&Moment {
             run,
+            requester,
+            step,
             tool: name,
             arguments,
             past,
             now,
         })?;
-        let call = Call {
-            tool: name,
-            arguments: &value,
-            user: requester,
-            agent: &self.agent,
-            run: run.id.as_str(),
-            step,
-            now: now.as_micros(),
-            facts: Facts {
-                session: Some(&session),
-                ..Facts::default()
-            },
-        };
-        let decision = policy.decide(&call);
         let declared = tool.spec().approval.for_call(name, arguments);
-        let slice = policy
+        let slice = self
             .slice_digest(name)
-            .map(Digest::from_bytes)
             .ok_or_else(|| StoreError::corrupt("policy slice", name, "the policy has none"))?;
         Ok(Judged {
             gated: gate::combine(&declared, demand, &decision),
             decision,
-            version: Digest::from_bytes(policy.digest()),
+            version: self.policy_digest(),
             slice,
         })
     }

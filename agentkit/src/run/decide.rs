@@ -5,13 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use agentkit_policy::{Approvals, Call, Facts as PolicyFacts, SessionFacts, User};
+use agentkit_policy::{Approvals, User};
 
 use super::{
     DecideError, RunOptions, Runtime,
     bind::{Asking, recompute, value_of},
     execute::expired,
-    session::Moment,
+    question::Moment,
 };
 use crate::{
     approval::{
@@ -300,15 +300,6 @@ impl Asked<'_> {
         let Some(arguments) = &call.arguments else {
             return Err(refuse("the call has no arguments".to_owned()));
         };
-        let value = value_of(arguments, call.id.as_str())?;
-        let session = self.runtime.session(&Moment {
-            run,
-            tool: &call.tool,
-            arguments,
-            past: &self.facts.past,
-            now: *now,
-        })?;
-        let question = self.question(&value, &session);
         let requested_at = call.requested_at.unwrap_or(*now);
         let mut so_far = Approvals::requested_at(requested_at.as_micros());
         so_far.approvers = self
@@ -318,10 +309,18 @@ impl Asked<'_> {
                 self.runtime.user(person, standing, at, *now)
             })
             .collect();
+        let moment = Moment {
+            run,
+            requester: self.requester,
+            step: call.step,
+            tool: &call.tool,
+            arguments,
+            past: &self.facts.past,
+            now: *now,
+        };
         let permission = self
             .runtime
-            .policy()
-            .may_approve(&question, approver, &so_far);
+            .permission_by_policy(&moment, approver, &so_far)?;
         if permission.permitted {
             return Ok(());
         }
@@ -332,26 +331,6 @@ impl Asked<'_> {
         } else {
             format!("{} ({})", permission.why, named.join("; "))
         }))
-    }
-
-    fn question<'b>(
-        &'b self,
-        arguments: &'b serde_json::Value,
-        session: &'b SessionFacts,
-    ) -> Call<'b> {
-        Call {
-            tool: &self.facts.call.tool,
-            arguments,
-            user: self.requester,
-            agent: &self.runtime.agent,
-            run: self.facts.run.id.as_str(),
-            step: self.facts.call.step,
-            now: self.facts.now.as_micros(),
-            facts: PolicyFacts {
-                session: Some(session),
-                ..PolicyFacts::default()
-            },
-        }
     }
 
     /// The approvals of this occasion, for this very fingerprint.

@@ -1,21 +1,24 @@
 //! Release and execution of one call, and what is left of calls whose instance died.
 
-use std::{collections::HashMap, panic::AssertUnwindSafe};
+use std::{
+    collections::{BTreeSet, HashMap},
+    panic::AssertUnwindSafe,
+};
 
-use agentkit_policy::{Approvals, Call, Facts as PolicyFacts, Verdict as PolicyVerdict};
+use agentkit_policy::{Approvals, Verdict as PolicyVerdict};
 use futures_util::FutureExt as _;
 use tracing::Instrument as _;
 
 use super::{
     Runtime,
-    bind::{ask_again, recompute, value_of},
+    bind::{ask_again, recompute},
     drive::{Failure, Work},
-    session::Moment,
+    question::Moment,
     trace,
 };
 use crate::{
     approval::{DecisionKind, Reason, Standing},
-    call::{ActionDigest, CallEvent, CallId, CallState, Canonical, Digest, Fingerprint},
+    call::{ActionDigest, CallEvent, CallId, CallState, Canonical, Fingerprint},
     gate::{self, Gated, RunDemand},
     journal::{Event, content_digest},
     store::{ApprovedOccasion, CallChange, CallRecord, Facts, StoreError},
@@ -29,6 +32,13 @@ pub(super) enum Ran {
     Ended,
     /// It was handed on, and the run below waits for people.
     Parked,
+}
+
+/// What came of a tool's work.
+struct Done {
+    result: Result<Flow<Canonical, Canonical>, String>,
+    /// What the call took on, however it ended.
+    labels: BTreeSet<String>,
 }
 
 /// The approvals on which a call may be released.
@@ -78,21 +88,16 @@ impl Work {
         };
         let span = trace::execute_tool(&facts.call);
         let executing = self.execute(tool.as_ref(), &facts.call, &arguments);
-        let result = executing.instrument(span.clone()).await;
-        if result.is_err() {
+        let done = executing.instrument(span.clone()).await;
+        if done.result.is_err() {
             trace::tool_failed(&span);
         }
         drop(span);
-        self.record(tool.as_ref(), &facts.call, result).await?;
+        self.record(tool.as_ref(), &facts.call, done).await?;
         Ok(Ran::Ended)
     }
 
-    async fn execute(
-        &self,
-        tool: &dyn DynTool,
-        call: &CallRecord,
-        arguments: &Canonical,
-    ) -> Result<Flow<Canonical, Canonical>, String> {
+    async fn execute(&self, tool: &dyn DynTool, call: &CallRecord, arguments: &Canonical) -> Done {
         let context = RunContext::new(
             call.run.clone(),
             call.id.clone(),
@@ -103,6 +108,7 @@ impl Work {
         )
         .with_request(self.options.context.visible())
         .with_asked(call.payload.clone());
+        let labels = context.labels.clone();
         let contexts = std::sync::Arc::clone(&self.runtime.contexts);
         let context = ToolContext::new(context, contexts, call.answer.clone());
         let run = async { tool.run(arguments, context).await };
@@ -112,7 +118,7 @@ impl Work {
             Some(limit) => tokio::time::timeout(limit, run).await,
             None => Ok(run.await),
         };
-        match result {
+        let result = match result {
             Ok(Ok(Ok(flow))) => Ok(flow),
             Ok(Ok(Err(error))) => Err(error.message().to_owned()),
             Ok(Err(_)) => Err("the tool panicked".to_owned()),
@@ -121,6 +127,10 @@ impl Work {
                  is not known",
                 limit.unwrap_or_default()
             )),
+        };
+        Done {
+            result,
+            labels: labels.all(),
         }
     }
 
@@ -129,7 +139,7 @@ impl Work {
         &self,
         tool: &dyn DynTool,
         call: &CallRecord,
-        result: Result<Flow<Canonical, Canonical>, String>,
+        done: Done,
     ) -> Result<(), Failure> {
         let ttl = self.runtime.ttl(tool);
         let facts = self
@@ -139,7 +149,7 @@ impl Work {
                 if facts.call.state != CallState::Executing {
                     return Ok(None);
                 }
-                let mut change = match &result {
+                let mut change = match &done.result {
                     Ok(Flow::Done(value)) => {
                         let mut change = CallChange::new(CallEvent::Succeed);
                         change.outcome = Some(value.to_string());
@@ -157,6 +167,7 @@ impl Work {
                         change
                     }
                 };
+                change.labels.clone_from(&done.labels);
                 let content = change.payload.as_ref().map(Canonical::to_string);
                 let content = content
                     .or_else(|| change.outcome.clone())
@@ -250,8 +261,7 @@ impl Work {
                 "the agent's definition changed",
             );
         }
-        let policy = self.runtime.policy();
-        if policy.slice_digest(&call.tool).map(Digest::from_bytes) != call.policy_slice {
+        if self.runtime.slice_digest(&call.tool) != call.policy_slice {
             return self.ask_anew(
                 facts,
                 tool.as_ref(),
@@ -317,29 +327,18 @@ impl Work {
         approved: &Approved,
     ) -> Result<CallChange, StoreError> {
         let Facts { run, call, now, .. } = facts;
-        let policy = self.runtime.policy();
-        let value = value_of(arguments, call.id.as_str())?;
-        let session = self.runtime.session(&Moment {
+        let moment = Moment {
             run,
+            requester: &self.requester,
+            step: call.step,
             tool: &call.tool,
             arguments,
             past: &facts.past,
             now: *now,
-        })?;
-        let question = Call {
-            tool: &call.tool,
-            arguments: &value,
-            user: &self.requester,
-            agent: &self.runtime.agent,
-            run: run.id.as_str(),
-            step: call.step,
-            now: now.as_micros(),
-            facts: PolicyFacts {
-                session: Some(&session),
-                ..PolicyFacts::default()
-            },
         };
-        let release = policy.release(&question, &approved.approvals);
+        let release = self
+            .runtime
+            .release_by_policy(&moment, &approved.approvals)?;
         match release.verdict {
             PolicyVerdict::Run => {
                 let policies = release
@@ -367,7 +366,7 @@ impl Work {
                 self.ask_anew(facts, tool, arguments, approved.demand, &what)
             }
             PolicyVerdict::Deny => {
-                let decision = policy.decide(&question);
+                let decision = self.runtime.decide_by_policy(&moment)?;
                 Ok(stop(facts, CallEvent::Deny, gate::denial(&decision)))
             }
         }
@@ -410,7 +409,7 @@ impl Work {
         approvers: Vec<String>,
         policies: Vec<String>,
     ) -> CallChange {
-        let policy = Digest::from_bytes(self.runtime.policy().digest());
+        let policy = self.runtime.policy_digest();
         let call = facts.call.id.clone();
         if self.runtime.agents.contains_key(&facts.call.tool) {
             let mut change = CallChange::new(CallEvent::Delegate);

@@ -25,6 +25,7 @@ mod output;
 #[cfg(feature = "server")]
 mod permission;
 mod propose;
+mod question;
 mod recover;
 mod runtime;
 mod session;
@@ -44,6 +45,5 @@ pub use hooks::{Before, Hook, HookError, HookedCall};
 pub use input::{Input, RunOptions};
 pub(crate) use output::OutputSchema;
 pub use runtime::{Runtime, Settings};
-pub(crate) use session::computed;
 pub use stream::{Running, Sequenced};
 pub use worker::Worker;

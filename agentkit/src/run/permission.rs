@@ -1,8 +1,8 @@
 //! Whether a person may decide about a call, asked before the person tries: what an inbox shows.
 
-use agentkit_policy::{Approvals, Call, Facts, Permission, User};
+use agentkit_policy::{Approvals, Permission, User};
 
-use super::{Runtime, bind::value_of, session::Moment};
+use super::{Runtime, question::Moment};
 use crate::{
     approval::Standing,
     call::{Principal, Timestamp},
@@ -38,30 +38,9 @@ impl Runtime {
             .arguments
             .as_ref()
             .ok_or_else(|| StoreError::corrupt("arguments", id, "the call has none"))?;
-        let value = value_of(arguments, id)?;
         let requester = self.requester(&run.requester).await;
         let looks = self.looks(&call.tool);
         let past = self.store.past_beside(run, &call.id, &looks, now).await?;
-        let session = self.session(&Moment {
-            run,
-            tool: &call.tool,
-            arguments,
-            past: &past,
-            now,
-        })?;
-        let question = Call {
-            tool: &call.tool,
-            arguments: &value,
-            user: &requester,
-            agent: &self.agent,
-            run: run.id.as_str(),
-            step: call.step,
-            now: now.as_micros(),
-            facts: Facts {
-                session: Some(&session),
-                ..Facts::default()
-            },
-        };
         let requested_at = call.requested_at.unwrap_or(now);
         let mut so_far = Approvals::requested_at(requested_at.as_micros());
         let standings = self.standings(&call.id).await?;
@@ -72,6 +51,15 @@ impl Runtime {
                 self.user(&vote.approver, standing, vote.at, now)
             })
             .collect();
-        Ok(self.policy().may_approve(&question, approver, &so_far))
+        let moment = Moment {
+            run,
+            requester: &requester,
+            step: call.step,
+            tool: &call.tool,
+            arguments,
+            past: &past,
+            now,
+        };
+        self.permission_by_policy(&moment, approver, &so_far)
     }
 }

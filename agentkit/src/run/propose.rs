@@ -1,6 +1,6 @@
 //! From the model's answer to durable calls: decode, gate, write.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     RunEvent,
@@ -8,7 +8,7 @@ use super::{
     hooks::Hooked,
 };
 use crate::{
-    call::{CallEvent, CallId, CallState, Canonical, Digest, Timestamp},
+    call::{CallEvent, CallId, CallState, Canonical, Timestamp},
     gate::{Gated, RunDemand},
     journal::{Event, content_digest},
     model::{Message, ToolCallPart, Turn, TurnCall},
@@ -211,6 +211,7 @@ impl Work {
             gate: binding.gate.clone(),
             binding: Some(binding),
             outcome,
+            labels: tool.spec().labels.clone(),
             events: vec![gated],
         })
     }
@@ -218,7 +219,7 @@ impl Work {
     /// A call that no human is asked about, since it cannot run.
     fn refused(&self, id: CallId, call: &TurnCall, why: String) -> NewCall {
         let tool: String = call.tool.chars().take(NAME).collect();
-        let policy = Digest::from_bytes(self.runtime.policy().digest());
+        let policy = self.runtime.policy_digest();
         let gated = Event::GateDecided {
             call: id.clone(),
             tool: tool.clone(),
@@ -237,6 +238,7 @@ impl Work {
             definition: self.runtime.definition,
             gate: GateRecord::new(Vec::new(), Vec::new(), Some(policy), 0),
             outcome: Some(why),
+            labels: BTreeSet::new(),
             events: vec![gated],
         }
     }

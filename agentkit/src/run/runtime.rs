@@ -58,6 +58,8 @@ pub struct Runtime {
     pub(crate) hooks: Arc<[Arc<dyn Hook>]>,
     pub(crate) contexts: Arc<Contexts>,
     pub(crate) policy: PolicyEngine,
+    /// The policies of the agents above this one, which hold for its calls too.
+    pub(crate) above: Vec<PolicyEngine>,
     pub(crate) policy_text: String,
     pub(crate) store: Store,
     pub(crate) directory: Arc<dyn Directory>,
@@ -91,11 +93,10 @@ impl Runtime {
     pub(crate) async fn record_policy(&self) -> Result<(), StoreError> {
         self.recorded
             .get_or_try_init(|| async {
-                let policy = self.policy.current();
-                let digest = Digest::from_bytes(policy.digest());
+                let built_in = self.policy.current().is_built_in();
                 let text = self.policy_text.clone();
                 self.store
-                    .record_policy(&self.agent, &digest, policy.is_built_in(), text)
+                    .record_policy(&self.agent, &self.policy_digest(), built_in, text)
                     .await
             })
             .await

@@ -1,50 +1,24 @@
 //! What this runtime hands to policies as `context.session`.
 //!
-//! Only what it knows. A policy that reads another fact does not load ([`computed`] goes into the
-//! policy settings), so no cap is asked about with a number that nobody counted. What cannot be
-//! computed for one call, as where arguments were erased, denies the call.
+//! All facts that there are, always present and declared, in the transaction in which the gate is
+//! asked. What cannot be computed for one call, as where arguments were erased, denies the call.
 
 use std::collections::BTreeSet;
 
 use agentkit_policy::{
-    AttributeType, AttributeValue, Distinct, FactDeclaration, FactKind, FactScope, HostFacts,
+    AttributeType, AttributeValue, Distinct, FactDeclaration, FactKind, FactScope, PolicySet,
     Question, ReadFact, SameArguments, SessionFacts, ValuePath,
 };
 use serde_json::Value;
 
-use super::Runtime;
+use super::{Runtime, question::Moment};
 use crate::{
-    call::{CallState, Canonical, Timestamp},
-    store::{Look, Past, PastCall, RunRecord, StoreError, before, session_of},
+    call::{CallState, Timestamp},
+    store::{CallsLook, Look, PastCall, StoreError, before, session_of},
 };
-
-/// What is known of every call without a declaration.
-const ALWAYS: [&str; 12] = [
-    "id",
-    "agent",
-    "depth",
-    "this.admitted",
-    "this.in_flight",
-    "this.ok",
-    "this.failed",
-    "this.denied",
-    "this.declined",
-    "this.same_args_admitted",
-    "this.last_ok_at",
-    "this.last_failed_at",
-];
 
 /// The most values that a fact collects.
 const VALUES: usize = 1000;
-
-/// The facts that the runtime computes, of those declared.
-pub(crate) fn computed(declared: &[FactDeclaration]) -> HostFacts {
-    let declared = declared
-        .iter()
-        .filter(|fact| !counts_approvers(&fact.kind))
-        .map(|fact| fact.name.as_str());
-    HostFacts::only(ALWAYS.into_iter().chain(declared))
-}
 
 fn counts_approvers(kind: &FactKind) -> bool {
     matches!(
@@ -55,83 +29,48 @@ fn counts_approvers(kind: &FactKind) -> bool {
     )
 }
 
-/// A call before the policies, with the past that was read in the same transaction.
-pub(super) struct Moment<'a> {
-    pub(super) run: &'a RunRecord,
-    pub(super) tool: &'a str,
-    pub(super) arguments: &'a Canonical,
-    pub(super) past: &'a Past,
-    pub(super) now: Timestamp,
-}
-
 impl Runtime {
     /// The earlier calls that the policies about a tool have to know of.
     pub(super) fn looks(&self, tool: &str) -> Vec<Look> {
         let mut looks = Vec::new();
-        let policy = self.policy();
-        for fact in policy.session_facts(tool, &Question::ALL) {
-            if let Some(look) = look(&fact, tool)
-                && !looks.contains(&look)
-            {
-                looks.push(look);
+        for policy in self.policies() {
+            for fact in policy.session_facts(tool, &Question::ALL) {
+                if let Some(look) = look(&fact, tool)
+                    && !looks.contains(&look)
+                {
+                    looks.push(look);
+                }
             }
         }
         looks
-    }
-
-    /// The facts of a call.
-    ///
-    /// # Errors
-    ///
-    /// When policies were loaded since the past was read that need more of it: the whole has to be
-    /// tried again.
-    pub(super) fn session(&self, moment: &Moment<'_>) -> Result<SessionFacts, StoreError> {
-        let run = moment.run;
-        let above = run.path.len().saturating_sub(1);
-        let mut facts = SessionFacts::new()
-            .set("id", session_of(run))
-            .set("agent", run.agent.as_str())
-            .set("depth", i64::try_from(above).unwrap_or(i64::MAX));
-        let policy = self.policy();
-        for fact in policy.session_facts(moment.tool, &Question::ALL) {
-            let Some(look) = look(&fact, moment.tool) else {
-                continue;
-            };
-            if !moment.past.looks.contains(&look) {
-                return Err(StoreError::Busy);
-            }
-            let value = match fact.declaration {
-                Some(declared) => moment.declared(declared),
-                None => moment.always(fact.name),
-            };
-            match value {
-                Ok(Some(value)) => facts.insert(fact.name, value),
-                Ok(None) => {}
-                // Of no type that such a fact has: the call is denied, and says why.
-                Err(why) => facts.insert(fact.name, AttributeValue::String(why.to_owned())),
-            }
-        }
-        Ok(facts)
     }
 }
 
 fn look(fact: &ReadFact<'_>, tool: &str) -> Option<Look> {
     let Some(declared) = fact.declaration else {
-        return fact.name.starts_with("this.").then(|| Look {
-            scope: FactScope::Session,
-            tools: vec![tool.to_owned()],
-            window: None,
-        });
+        return match fact.name {
+            "labels" => Some(Look::Labels),
+            "turn" | "calls_since_user" | "started_at" => Some(Look::Conversation),
+            name => name.starts_with("this.").then(|| {
+                Look::Calls(CallsLook {
+                    scope: FactScope::Session,
+                    tools: vec![tool.to_owned()],
+                    window: None,
+                    approvers: false,
+                })
+            }),
+        };
     };
     let mut tools = declared.tools.clone();
     if let FactKind::Unspent { uses } = &declared.kind {
         tools.extend(uses.iter().cloned());
     }
-    Some(Look {
+    Some(Look::Calls(CallsLook {
         scope: declared.scope,
         tools: tools.into_iter().collect(),
         window: declared.window.last(),
-    })
+        approvers: counts_approvers(&declared.kind),
+    }))
 }
 
 /// A value; none where the fact is absent; an error where it cannot be told.
@@ -214,7 +153,50 @@ fn distinct<'a>(calls: impl Iterator<Item = &'a PastCall>, path: &ValuePath) -> 
     count(texts.len())
 }
 
+fn approvers<'a>(calls: impl Iterator<Item = &'a PastCall>, excluding_requester: bool) -> Computed {
+    let mut people = BTreeSet::new();
+    for call in calls {
+        let counts = |id: &&String| !(excluding_requester && **id == call.requester);
+        people.extend(call.approvers.iter().filter(counts));
+    }
+    count(people.len())
+}
+
 impl Moment<'_> {
+    /// The facts of a call that policies read.
+    ///
+    /// # Errors
+    ///
+    /// When policies were loaded since the past was read that need more of it: the whole has to be
+    /// tried again.
+    pub(super) fn session(&self, policy: &PolicySet) -> Result<SessionFacts, StoreError> {
+        let run = self.run;
+        let above = run.path.len().saturating_sub(1);
+        let mut facts = SessionFacts::new()
+            .set("id", session_of(run))
+            .set("agent", run.agent.as_str())
+            .set("depth", i64::try_from(above).unwrap_or(i64::MAX));
+        for fact in policy.session_facts(self.tool, &Question::ALL) {
+            let Some(look) = look(&fact, self.tool) else {
+                continue;
+            };
+            if !self.past.looks.contains(&look) {
+                return Err(StoreError::Busy);
+            }
+            let value = match fact.declaration {
+                Some(declared) => self.declared(declared),
+                None => self.always(fact.name),
+            };
+            match value {
+                Ok(Some(value)) => facts.insert(fact.name, value),
+                Ok(None) => {}
+                // Of no type that such a fact has: the call is denied, and says why.
+                Err(why) => facts.insert(fact.name, AttributeValue::String(why.to_owned())),
+            }
+        }
+        Ok(facts)
+    }
+
     fn in_scope(&self, call: &PastCall, scope: FactScope) -> bool {
         match scope {
             FactScope::RunTree => call.root == self.run.root.as_str(),
@@ -289,6 +271,11 @@ impl Moment<'_> {
             FactKind::DistinctOk {
                 of: Distinct::Values(path),
             } => distinct(ok(), path),
+            FactKind::DistinctOk {
+                of: Distinct::Approvers {
+                    excluding_requester,
+                },
+            } => approvers(ok(), *excluding_requester),
             FactKind::SumOk { path } => sum(ok(), path),
             FactKind::CountFailed => count(failed.count()),
             FactKind::CountDenied => count(denied.count()),
@@ -311,7 +298,19 @@ impl Moment<'_> {
         };
         let of = |state| own().filter(move |call| call.state == state);
         let since = Timestamp::from_micros(i64::MIN);
+        let conversation = || {
+            self.past
+                .conversation
+                .ok_or("the session was not looked at")
+        };
         match name {
+            "labels" => Ok(Some(AttributeValue::Strings(self.past.labels.clone()))),
+            "started_at" => Ok(time(Some(conversation()?.started_at))),
+            "turn" => Ok(Some(AttributeValue::Long(conversation()?.turn))),
+            "calls_since_user" => {
+                let calls = usize::try_from(conversation()?.calls_since_user);
+                count(calls.map_err(|_| TOO_LARGE)?)
+            }
             "this.admitted" => count(own().filter(|call| admitted(call, since)).count()),
             "this.in_flight" => count(own().filter(|call| call.in_flight()).count()),
             "this.ok" => count(of(CallState::Succeeded).count()),

@@ -90,14 +90,13 @@ impl Runtime {
 
     /// The first event of a run.
     pub(super) fn started(&self, by: &Principal, secret: &RunSecret, message: &str) -> Event {
-        let policy = self.policy();
         Event::RunStarted {
             agent: self.agent.clone(),
             definition: self.definition,
             requester: by.id.clone(),
             authenticated_by: by.authenticated_by.clone(),
-            policy: crate::call::Digest::from_bytes(policy.digest()),
-            built_in_policy: policy.is_built_in(),
+            policy: self.policy_digest(),
+            built_in_policy: self.policy().is_built_in(),
             input: content_digest(secret, message.as_bytes()),
         }
     }
@@ -144,8 +143,7 @@ impl Runtime {
         let (listener, events) = Listener::channel();
         let (runtime, id) = (Arc::clone(self), run.clone());
         let work = tokio::spawn(async move {
-            runtime
-                .work(&id, beginning, listener)
+            Box::pin(runtime.work(&id, beginning, listener))
                 .await
                 .map_err(|failure| match failure {
                     Failure::Store(source) => RunError::Store { run: id, source },

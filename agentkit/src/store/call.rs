@@ -1,5 +1,6 @@
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
+use agentkit_policy::FactScope;
 use sea_orm::{
     ActiveModelTrait as _, ColumnTrait as _, EntityTrait as _, Iterable as _, QueryFilter as _,
     Set, TryIntoModel as _,
@@ -9,6 +10,7 @@ use super::{
     CallRecord, GateRecord, Lease, RunRecord, Store, StoreError,
     attempt::{Attempt, attempt},
     entity::{calls, decisions},
+    labels,
     past::{self, Look, Past, session_of},
     rows,
     run::Usage,
@@ -34,6 +36,8 @@ pub(crate) struct NewCall {
     pub(crate) definition: Digest,
     pub(crate) gate: GateRecord,
     pub(crate) outcome: Option<String>,
+    /// What the session takes on where the call is admitted.
+    pub(crate) labels: BTreeSet<String>,
     pub(crate) events: Vec<Event>,
 }
 
@@ -73,6 +77,8 @@ pub(crate) struct CallChange {
     pub(crate) decision: Option<NewDecision>,
     /// What the user said that brings the change about, as a message, JSON.
     pub(crate) said: Option<String>,
+    /// What the session takes on by it.
+    pub(crate) labels: BTreeSet<String>,
     pub(crate) events: Vec<Event>,
 }
 
@@ -88,6 +94,7 @@ impl CallChange {
             outcome: None,
             decision: None,
             said: None,
+            labels: BTreeSet::new(),
             events: Vec::new(),
         }
     }
@@ -275,7 +282,7 @@ impl Attempt {
         let mut records = Vec::with_capacity(calls.len());
         for (index, looks) in calls.iter().enumerate() {
             // With the calls of this step before it.
-            let past = past::read(&transaction, &run, looks).await?;
+            let past = past::read(&transaction, &run, None, looks).await?;
             let call = gate(index, &past, now)?;
             let position = i32::try_from(index).unwrap_or(i32::MAX);
             let id = call.id.as_str();
@@ -319,6 +326,9 @@ impl Attempt {
                 bind(&mut row, binding, now, id)?;
             }
             let row = insert_call(&transaction, row).await?;
+            if !state.is_final() {
+                take_on(&mut transaction, &run, &call.id, &call.labels).await?;
+            }
             for event in &call.events {
                 transaction.append(event)?;
             }
@@ -377,6 +387,24 @@ impl Attempt {
     }
 }
 
+/// Lets a run's session take on what a call brings.
+async fn take_on(
+    transaction: &mut RunTransaction,
+    run: &RunRecord,
+    call: &CallId,
+    added: &BTreeSet<String>,
+) -> Result<(), StoreError> {
+    if added.is_empty() {
+        return Ok(());
+    }
+    let session = past::scope_id(FactScope::Session, run);
+    labels::add(transaction.tx(), &session, call, added, transaction.now).await?;
+    transaction.append(&Event::Labelled {
+        call: call.clone(),
+        labels: added.iter().cloned().collect(),
+    })
+}
+
 async fn insert_call(
     transaction: &RunTransaction,
     row: calls::ActiveModel,
@@ -412,9 +440,7 @@ async fn read_facts(
         .await
         .map_err(StoreError::while_trying("read decisions"))?;
     let run = rows::run(&transaction.row)?;
-    let mut past = past::read(transaction, &run, looks).await?;
-    // A call that is decided again does not count twice.
-    past.calls.retain(|earlier| earlier.id != call.as_str());
+    let past = past::read(transaction, &run, Some(call), looks).await?;
     let facts = Facts {
         run,
         past,
@@ -501,6 +527,7 @@ async fn write_change(
     for event in &change.events {
         transaction.append(event)?;
     }
+    take_on(transaction, &facts.run, &facts.call.id, &change.labels).await?;
     let record = rows::call(&changed_row(before, &row)?)?;
     let asked = change.ask.is_some() || change.binding.is_some_and(|binding| binding.ask.is_some());
     if asked {

@@ -452,6 +452,13 @@ impl Tables {
                 .col(bytes("id", 32).primary_key())
                 .col(long("last_at"))
                 .to_owned(),
+            table("labels")
+                .col(bytes("scope", 32))
+                .col(short("label"))
+                .col(short("call_id"))
+                .col(long("added_at"))
+                .primary_key(&mut key(&["scope", "label", "call_id"]))
+                .to_owned(),
             table("roots")
                 .col(long("sequence").primary_key())
                 .col(optional(bytes("previous", 32)))

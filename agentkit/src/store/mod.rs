@@ -17,6 +17,7 @@ mod events;
 mod group;
 mod handle;
 mod inbox;
+mod labels;
 mod migration;
 mod past;
 mod record;
@@ -36,7 +37,7 @@ pub use connect::{Store, StoreOptions};
 pub use error::StoreError;
 pub(crate) use events::StoredEvent;
 pub use inbox::{Page, RunFilter, RunSummary};
-pub(crate) use past::{Look, Past, PastCall, before, session_of};
+pub(crate) use past::{CallsLook, Look, Past, PastCall, before, session_of};
 pub use record::{
     ApprovedOccasion, CallRecord, GateRecord, Lease, ParentCall, RunRecord, RunStatus,
     StoredMessage,

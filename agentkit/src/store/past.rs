@@ -3,35 +3,66 @@
 //! Whoever admits a call under a fact first locks the scope that the fact counts in, so that two
 //! admissions in one scope, of whatever instances, come one after the other.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use agentkit_policy::FactScope;
 use sea_orm::{
-    ColumnTrait as _, Condition, ConnectionTrait, EntityTrait as _, QueryFilter as _,
-    QuerySelect as _, Set,
-    sea_query::{Expr, OnConflict},
+    ColumnTrait as _, Condition, ConnectionTrait, EntityTrait as _, PaginatorTrait as _,
+    QueryFilter as _, QuerySelect as _, QueryTrait as _, Set,
+    sea_query::{Expr, OnConflict, SimpleExpr},
 };
 
 use super::{
-    RunRecord, Store, StoreError, backend,
-    entity::{calls, scopes},
+    GateRecord, RunRecord, Store, StoreError, backend,
+    entity::{calls, decisions, runs, scopes, threads},
+    labels,
     transaction::RunTransaction,
 };
-use crate::call::{CallId, CallState, Digest, FieldHasher, Timestamp};
+use crate::{
+    approval::DecisionKind,
+    call::{CallId, CallState, Digest, FieldHasher, Timestamp},
+};
+
+const READING: &str = "read earlier calls";
+
+/// Which part of the past is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Earlier calls.
+    Calls(CallsLook),
+    /// What the session has touched.
+    Labels,
+    /// When the session began, and what came since a person spoke.
+    Conversation,
+}
 
 /// Which earlier calls are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct CallsLook {
     pub(crate) scope: FactScope,
     pub(crate) tools: Vec<String>,
     /// How far back; none for all of the session.
     pub(crate) window: Option<Duration>,
+    /// Whether it matters who approved them.
+    pub(crate) approvers: bool,
+}
+
+impl Look {
+    /// What everyone who looks there, or adds to it, does one after another.
+    const fn scope(&self) -> FactScope {
+        match self {
+            Self::Calls(look) => look.scope,
+            Self::Labels | Self::Conversation => FactScope::Session,
+        }
+    }
 }
 
 /// An earlier call.
 #[derive(Clone, Debug)]
 pub(crate) struct PastCall {
-    pub(crate) id: String,
     pub(crate) root: String,
     pub(crate) session: String,
     pub(crate) requester: String,
@@ -43,6 +74,19 @@ pub(crate) struct PastCall {
     pub(crate) admitted_at: Timestamp,
     /// When it changed last: when it ended, where it did.
     pub(crate) updated_at: Timestamp,
+    /// Who approved it, where that was looked for.
+    pub(crate) approvers: BTreeSet<String>,
+}
+
+/// Where a run stands in its session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conversation {
+    pub(crate) started_at: Timestamp,
+    /// The messages of a person that began runs, this one's included.
+    pub(crate) turn: i64,
+    /// Admitted calls of the run and of all below and above it since a person spoke: began the
+    /// root run, or answered a question in it.
+    pub(crate) calls_since_user: u64,
 }
 
 /// What was looked for, and what was found.
@@ -50,6 +94,8 @@ pub(crate) struct PastCall {
 pub(crate) struct Past {
     pub(crate) looks: Vec<Look>,
     pub(crate) calls: Vec<PastCall>,
+    pub(crate) labels: BTreeSet<String>,
+    pub(crate) conversation: Option<Conversation>,
 }
 
 /// The session of a run: its thread, or the root run where there is no thread.
@@ -87,7 +133,8 @@ pub(crate) fn before(now: Timestamp, window: Duration) -> Timestamp {
     Timestamp::from_micros(now.as_micros().saturating_sub(micros))
 }
 
-fn scope_id(scope: FactScope, run: &RunRecord) -> Digest {
+/// What counts in the same scope as a run.
+pub(super) fn scope_id(scope: FactScope, run: &RunRecord) -> Digest {
     let mut fields = FieldHasher::new("agentkit/scope/v1");
     fields.optional(run.requester.tenant.as_deref().map(str::as_bytes));
     match scope {
@@ -113,7 +160,7 @@ pub(super) async fn lock(
     let doing = "lock what a fact counts in";
     let mut ids: Vec<_> = looks
         .iter()
-        .map(|look| scope_id(look.scope, run).as_bytes().to_vec())
+        .map(|look| scope_id(look.scope(), run).as_bytes().to_vec())
         .collect();
     ids.sort();
     ids.dedup();
@@ -169,79 +216,231 @@ impl Store {
         looks: &[Look],
         now: Timestamp,
     ) -> Result<Past, StoreError> {
-        let mut past = read_with(&self.inner.reader, now, run, looks).await?;
-        past.calls.retain(|earlier| earlier.id != call.as_str());
-        Ok(past)
+        read_with(&self.inner.reader, now, run, Some(call), looks).await
     }
 }
 
-/// The earlier calls that are asked for, each once.
+/// What is looked for, without the call that is decided about: a call that is decided again does
+/// not count twice.
 pub(super) async fn read(
     transaction: &RunTransaction,
     run: &RunRecord,
+    call: Option<&CallId>,
     looks: &[Look],
 ) -> Result<Past, StoreError> {
-    read_with(transaction.tx(), transaction.now, run, looks).await
+    read_with(transaction.tx(), transaction.now, run, call, looks).await
 }
 
 async fn read_with(
     connection: &impl ConnectionTrait,
     now: Timestamp,
     run: &RunRecord,
+    call: Option<&CallId>,
     looks: &[Look],
 ) -> Result<Past, StoreError> {
+    let mut past = Past {
+        looks: looks.to_vec(),
+        ..Past::default()
+    };
     let mut found = BTreeMap::new();
-    let tenant = run.requester.tenant.as_deref().unwrap_or_default();
     for look in looks {
-        let of = match look.scope {
-            FactScope::RunTree | FactScope::Session => calls::Column::Session.eq(session_of(run)),
-            FactScope::Principal => calls::Column::RequesterId.eq(run.requester.id.as_str()),
-            FactScope::Tenant => calls::Column::Tenant.eq(tenant),
-        };
-        let states = |states: &[CallState]| {
-            calls::Column::State.is_in(states.iter().map(|state| state.as_str()))
-        };
-        let mut ended = Condition::all().add(states(&ENDED));
-        if let Some(window) = look.window {
-            let since = before(now, window);
-            // A call is not admitted after it ended.
-            ended = ended.add(calls::Column::UpdatedAt.gte(since.as_micros()));
-        }
-        let rows = calls::Entity::find()
-            .filter(of)
-            .filter(calls::Column::Tenant.eq(tenant))
-            .filter(calls::Column::Tool.is_in(look.tools.iter().map(String::as_str)))
-            .filter(Condition::any().add(states(&IN_FLIGHT)).add(ended))
-            .all(connection)
-            .await
-            .map_err(StoreError::while_trying("read earlier calls"))?;
-        for row in rows {
-            found.insert(row.id.clone(), row);
+        match look {
+            Look::Calls(look) => {
+                for row in calls_of(connection, now, run, look).await? {
+                    let (_, approvers) = found
+                        .entry(row.id.clone())
+                        .or_insert_with(|| (row, look.approvers));
+                    *approvers |= look.approvers;
+                }
+            }
+            Look::Labels => {
+                let session = scope_id(FactScope::Session, run);
+                past.labels = labels::beside(connection, &session, call).await?;
+            }
+            Look::Conversation => {
+                let found = Box::pin(conversation(connection, run, call));
+                past.conversation = Some(found.await?);
+            }
         }
     }
-    let calls = found
-        .into_values()
-        .map(|row| {
-            let state = row
-                .state
-                .parse()
-                .map_err(|error| StoreError::corrupt("state", &row.id, error))?;
-            Ok(PastCall {
-                id: row.id,
-                root: row.root_id,
-                session: row.session,
-                requester: row.requester_id,
-                tool: row.tool,
-                state,
-                arguments: row.arguments,
-                outcome: row.outcome,
-                admitted_at: Timestamp::from_micros(row.admitted_at),
-                updated_at: Timestamp::from_micros(row.updated_at),
-            })
-        })
-        .collect::<Result<_, StoreError>>()?;
-    Ok(Past {
-        looks: looks.to_vec(),
-        calls,
+    if let Some(call) = call {
+        found.remove(call.as_str());
+    }
+    for (row, wanted) in found.into_values() {
+        let approvers = if wanted {
+            approvers(connection, &row).await?
+        } else {
+            BTreeSet::new()
+        };
+        past.calls.push(earlier(row, approvers)?);
+    }
+    Ok(past)
+}
+
+fn states(states: &[CallState]) -> SimpleExpr {
+    calls::Column::State.is_in(states.iter().map(|state| state.as_str()))
+}
+
+async fn calls_of(
+    connection: &impl ConnectionTrait,
+    now: Timestamp,
+    run: &RunRecord,
+    look: &CallsLook,
+) -> Result<Vec<calls::Model>, StoreError> {
+    let tenant = run.requester.tenant.as_deref().unwrap_or_default();
+    let of = match look.scope {
+        FactScope::RunTree | FactScope::Session => calls::Column::Session.eq(session_of(run)),
+        FactScope::Principal => calls::Column::RequesterId.eq(run.requester.id.as_str()),
+        FactScope::Tenant => calls::Column::Tenant.eq(tenant),
+    };
+    let mut ended = Condition::all().add(states(&ENDED));
+    if let Some(window) = look.window {
+        let since = before(now, window);
+        // A call is not admitted after it ended.
+        ended = ended.add(calls::Column::UpdatedAt.gte(since.as_micros()));
+    }
+    calls::Entity::find()
+        .filter(of)
+        .filter(calls::Column::Tenant.eq(tenant))
+        .filter(calls::Column::Tool.is_in(look.tools.iter().map(String::as_str)))
+        .filter(Condition::any().add(states(&IN_FLIGHT)).add(ended))
+        .all(connection)
+        .await
+        .map_err(StoreError::while_trying(READING))
+}
+
+fn earlier(row: calls::Model, approvers: BTreeSet<String>) -> Result<PastCall, StoreError> {
+    let state = row
+        .state
+        .parse()
+        .map_err(|error| StoreError::corrupt("state", &row.id, error))?;
+    Ok(PastCall {
+        root: row.root_id,
+        session: row.session,
+        requester: row.requester_id,
+        tool: row.tool,
+        state,
+        arguments: row.arguments,
+        outcome: row.outcome,
+        admitted_at: Timestamp::from_micros(row.admitted_at),
+        updated_at: Timestamp::from_micros(row.updated_at),
+        approvers,
     })
+}
+
+/// Who approved a call on the occasion on which it was released.
+async fn approvers(
+    connection: &impl ConnectionTrait,
+    row: &calls::Model,
+) -> Result<BTreeSet<String>, StoreError> {
+    let gate: GateRecord = serde_json::from_str(&row.gate)
+        .map_err(|error| StoreError::corrupt("gate record", &row.id, error))?;
+    let Some(occasion) = gate.approved else {
+        return Ok(BTreeSet::new());
+    };
+    let found: Vec<String> = decisions::Entity::find()
+        .select_only()
+        .column(decisions::Column::ApproverId)
+        .filter(decisions::Column::CallId.eq(row.id.as_str()))
+        .filter(decisions::Column::Nonce.eq(occasion.nonce.as_bytes().as_slice()))
+        .filter(decisions::Column::Kind.eq(DecisionKind::Approve.as_str()))
+        .into_tuple()
+        .all(connection)
+        .await
+        .map_err(StoreError::while_trying(READING))?;
+    Ok(found.into_iter().collect())
+}
+
+async fn conversation(
+    connection: &impl ConnectionTrait,
+    run: &RunRecord,
+    call: Option<&CallId>,
+) -> Result<Conversation, StoreError> {
+    let root = runs::Entity::find_by_id(run.root.as_str())
+        .one(connection)
+        .await
+        .map_err(StoreError::while_trying(READING))?
+        .ok_or_else(|| StoreError::UnknownRun {
+            run: run.root.to_string(),
+        })?;
+    let began = Timestamp::from_micros(root.created_at);
+    let (started_at, turn) = match &root.thread_id {
+        Some(thread) => on_thread(connection, &root, thread).await?,
+        None => (began, 1),
+    };
+    let tree = || {
+        runs::Entity::find()
+            .select_only()
+            .column(runs::Column::Id)
+            .filter(runs::Column::RootId.eq(run.root.as_str()))
+            .into_query()
+    };
+    let of_tree = calls::Entity::find()
+        .select_only()
+        .column(calls::Column::Id)
+        .filter(calls::Column::RunId.in_subquery(tree()))
+        .into_query();
+    let answered: Option<Option<i64>> = decisions::Entity::find()
+        .select_only()
+        .column_as(decisions::Column::DecidedAt.max(), "last")
+        .filter(decisions::Column::Kind.eq(DecisionKind::Answer.as_str()))
+        .filter(decisions::Column::CallId.in_subquery(of_tree))
+        .into_tuple()
+        .one(connection)
+        .await
+        .map_err(StoreError::while_trying(READING))?;
+    let spoke = answered
+        .flatten()
+        .map_or(began, |at| began.max(Timestamp::from_micros(at)));
+    let ran = [CallState::Succeeded, CallState::Failed];
+    let admitted = Condition::any().add(states(&IN_FLIGHT)).add(states(&ran));
+    let calls_since_user = calls::Entity::find()
+        .filter(calls::Column::RunId.in_subquery(tree()))
+        .filter(calls::Column::AdmittedAt.gt(spoke.as_micros()))
+        .filter(admitted)
+        .filter(calls::Column::Id.ne(call.map_or("", CallId::as_str)))
+        .count(connection)
+        .await
+        .map_err(StoreError::while_trying(READING))?;
+    Ok(Conversation {
+        started_at,
+        turn,
+        calls_since_user,
+    })
+}
+
+/// When a thread began, and how many of its runs were begun up to this one.
+async fn on_thread(
+    connection: &impl ConnectionTrait,
+    root: &runs::Model,
+    thread: &str,
+) -> Result<(Timestamp, i64), StoreError> {
+    let tenant = root.tenant.clone().unwrap_or_default();
+    let found = threads::Entity::find_by_id((tenant, thread.to_owned()))
+        .one(connection)
+        .await
+        .map_err(StoreError::while_trying(READING))?;
+    let began = Timestamp::from_micros(root.created_at);
+    let Some(found) = found else {
+        return Ok((began, 1));
+    };
+    let turn = match root.thread_position {
+        Some(position) => position,
+        // It only reads the thread, and has no place of its own there.
+        None => runs::Entity::find()
+            .filter(runs::Column::ThreadId.eq(thread))
+            .filter(runs::Column::ThreadPosition.is_not_null())
+            .filter(match &root.tenant {
+                Some(tenant) => runs::Column::Tenant.eq(tenant.as_str()),
+                None => runs::Column::Tenant.is_null(),
+            })
+            .filter(runs::Column::CreatedAt.lt(root.created_at))
+            .count(connection)
+            .await
+            .map_err(StoreError::while_trying(READING))?
+            .saturating_add(1)
+            .try_into()
+            .unwrap_or(i64::MAX),
+    };
+    Ok((Timestamp::from_micros(found.created_at).min(began), turn))
 }

@@ -8,7 +8,10 @@ use std::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Cancellation, Contexts, ToolError};
+use super::{
+    Cancellation, Contexts, ToolError,
+    label::{TakenLabels, check_label},
+};
 use crate::call::{CallId, Canonical, Principal, RunId};
 
 /// What a tool may know about the call that it serves. Every tool can ask for it with
@@ -34,6 +37,7 @@ pub struct RunContext {
     pub asked: Option<Canonical>,
     /// Tells the tool that nobody waits for its result any more.
     pub cancellation: Cancellation,
+    pub(crate) labels: TakenLabels,
 }
 
 impl RunContext {
@@ -53,7 +57,27 @@ impl RunContext {
             request: BTreeMap::new(),
             asked: None,
             cancellation,
+            labels: TakenLabels::default(),
         }
+    }
+
+    /// Has the session take on a label that follows from what the call found, such as `secret`
+    /// where it read one. It is recorded with the call's outcome, whatever that is, and never
+    /// removed; policies read it in `context.session.labels`.
+    ///
+    /// A call whose process is killed has no outcome, and leaves nothing but the labels that its
+    /// tool declares.
+    ///
+    /// # Errors
+    ///
+    /// When it is empty, longer than 128 characters, has blanks around it or control characters in
+    /// it. Hand the error on: what is not labelled is not forbidden.
+    pub fn label(&self, label: impl Into<String>) -> Result<(), ToolError> {
+        let label = label.into();
+        check_label(&label)
+            .map_err(|rule| ToolError::new(format!("the label {label:?} is refused: {rule}")))?;
+        self.labels.add(label);
+        Ok(())
     }
 
     /// Sets the question that the tool asked last.

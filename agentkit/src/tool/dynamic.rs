@@ -1,4 +1,4 @@
-use std::{future::Future, sync::Arc};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use jsonschema::Validator;
@@ -115,6 +115,18 @@ impl Dynamic {
     /// What is claimed of the tool's effects.
     pub fn hints(mut self, hints: Hints) -> Self {
         self.spec.hints = hints;
+        self
+    }
+
+    /// What its calls have to do with, such as `secret`: see [`ToolSpec::labels`].
+    pub fn labels<L: Into<String>>(mut self, labels: impl IntoIterator<Item = L>) -> Self {
+        self.spec.labels = labels.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// How long one call may take; then it is cancelled and has failed.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.spec.timeout = Some(timeout);
         self
     }
 

@@ -32,7 +32,10 @@ pub struct ToolSpec {
     /// How long one call may take; then it is cancelled and has failed. Without a limit a call
     /// takes as long as it takes.
     pub timeout: Option<Duration>,
-    /// Words of the author for policies and filters, such as `money`.
+    /// Words for what a call has to do with, such as `money` or `secret`: at most 128 characters
+    /// each. The session takes them on when a call is admitted, and policies read them in
+    /// `context.session.labels` from then on. Those that only a call itself can tell are taken on
+    /// with [`RunContext::label`](super::RunContext::label).
     pub labels: BTreeSet<String>,
     /// What policies are told about the arguments beside the arguments themselves.
     pub facts: Vec<Fact>,

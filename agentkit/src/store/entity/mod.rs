@@ -9,6 +9,7 @@ pub(super) mod calls;
 pub(super) mod decisions;
 pub(super) mod events;
 pub(super) mod journal;
+pub(super) mod labels;
 pub(super) mod messages;
 pub(super) mod policy_versions;
 pub(super) mod roots;
