@@ -54,3 +54,33 @@ async fn the_same_call_is_declined_at_once_and_another_one_is_asked() {
     assert_eq!(states, expected);
     assert!(the_one(&desk, &run).await.arguments.as_str().contains('6'));
 }
+
+#[tokio::test]
+async fn nor_is_what_the_model_asked_for_where_a_person_amended_it_first() {
+    let world = World::new();
+    let pay = |cents: u64| Reply::calls().call("pay", &json!({"to": "bob", "cents": cents}));
+    // The same again, what it was amended to, and another one.
+    let model = pays("bob", 5).reply(pay(5)).reply(pay(4)).reply(pay(6));
+    let desk = world.host(model).await;
+    let (run, call) = stopped(&desk).await;
+    let less = amend(&call, &json!({"to": "bob", "cents": 4}));
+    desk.decide(&fiona(), less).await.unwrap();
+    let amended = the_one(&desk, &run).await;
+    desk.decide(&frank(), decline(&amended, "no"))
+        .await
+        .unwrap();
+    suspended(desk.resume_and_wait(&run).await.unwrap());
+    let states: Vec<_> = stored(&desk, &run)
+        .await
+        .iter()
+        .map(|call| call.state)
+        .collect();
+    let expected = [
+        CallState::Declined,
+        CallState::Declined,
+        CallState::Declined,
+        CallState::AwaitingApproval,
+    ];
+    assert_eq!(states, expected);
+    assert!(the_one(&desk, &run).await.arguments.as_str().contains('6'));
+}

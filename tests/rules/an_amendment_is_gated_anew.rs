@@ -1,5 +1,5 @@
-use agentkit::{approval::Verdict, call::Canonical, prelude::*, run::DecideError};
-use serde_json::{Value, json};
+use agentkit::run::DecideError;
+use serde_json::json;
 
 use crate::desk::*;
 
@@ -8,17 +8,6 @@ const POLICY: &str = r#"
         when { context.input.cents <= 100 && context.approvals.count >= 1 };
     @id("approve") permit (principal in Role::"finance", action == Action::"approve pay", resource);
 "#;
-
-fn amend(call: &agentkit::approval::PendingCall, value: &Value) -> Decision {
-    let arguments = Canonical::of(value).unwrap();
-    about(
-        call,
-        Verdict::Amend {
-            arguments,
-            reason: None,
-        },
-    )
-}
 
 #[tokio::test]
 async fn it_has_a_new_fingerprint_and_the_model_is_told_what_ran() {

@@ -343,6 +343,18 @@ pub fn approve(call: &PendingCall) -> Decision {
     about(call, Verdict::Approve)
 }
 
+/// An amendment of a call.
+pub fn amend(call: &PendingCall, arguments: &serde_json::Value) -> Decision {
+    let arguments = agentkit::call::Canonical::of(arguments).unwrap();
+    about(
+        call,
+        Verdict::Amend {
+            arguments,
+            reason: None,
+        },
+    )
+}
+
 /// A refusal of a call.
 pub fn decline(call: &PendingCall, reason: &str) -> Decision {
     about(

@@ -82,4 +82,5 @@ mod two_delegations_wait_at_once;
 mod what_a_tool_derives_is_decided_on;
 mod what_an_application_gives_along_is_not_stored;
 mod what_changed_between_two_processes_decides;
+mod what_does_not_answer_in_time_has_failed;
 mod what_was_changed_in_the_database_does_not_run;

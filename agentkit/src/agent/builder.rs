@@ -189,6 +189,13 @@ impl<A: Agent> AgentBuilder<A> {
         self
     }
 
+    /// How long a hook, a predicate of a run or the directory may take to answer, before it counts
+    /// as failed.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.settings.patience = patience;
+        self
+    }
+
     /// How many calls of one step are executed at once; at least one.
     pub fn concurrency(mut self, calls: usize) -> Self {
         self.settings.concurrency = calls.max(1);

@@ -92,11 +92,7 @@ impl Runtime {
         said: Option<&str>,
     ) -> Reply {
         let standings = self.standings(&decision.call).await?;
-        let standing = self
-            .directory
-            .standing(by)
-            .await
-            .unwrap_or(Standing::Unknown);
+        let standing = self.standing(by).await;
         let requester = self.requester(&record.requester).await;
         let looks = match self.store.tool_of(&decision.call).await? {
             Some(tool) => self.looks(&tool),
@@ -456,6 +452,7 @@ impl Asked<'_> {
             .runtime
             .bind(tool.as_ref(), &call.id, settled, run, &judged)?;
         binding.gate.amended_by = Some(self.by.id.clone());
+        binding.gate.proposed = call.gate.proposed.or(call.action);
         let asks = binding.ask.is_some();
         let mut change = CallChange::new(if asks {
             CallEvent::Ask

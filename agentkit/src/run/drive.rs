@@ -98,10 +98,21 @@ impl Work {
             requester: self.run.requester.clone(),
             context: self.options.context.visible(),
         };
-        match self.options.require_approval.demand(&call).await {
-            RunDemand::None => self.runtime.defaults.require_approval.demand(&call).await,
+        let own = self.demand_in_time(self.options.require_approval.demand(&call));
+        match own.await {
+            RunDemand::None => {
+                let declared = self.runtime.defaults.require_approval.demand(&call);
+                self.demand_in_time(declared).await
+            }
             demand => demand,
         }
+    }
+
+    /// A demand; one that cannot be told in time means approval.
+    async fn demand_in_time(&self, demand: impl Future<Output = RunDemand>) -> RunDemand {
+        tokio::time::timeout(self.runtime.settings.patience, demand)
+            .await
+            .unwrap_or(RunDemand::Unavailable)
     }
 
     pub(super) async fn drive(&mut self) -> Result<Ending, Failure> {

@@ -474,6 +474,7 @@ impl Work {
             .runtime
             .bind(tool, &call.id, arguments.clone(), run, &judged)?;
         binding.gate.amended_by.clone_from(&call.gate.amended_by);
+        binding.gate.proposed = call.gate.proposed;
         change.binding = Some(binding);
         change
             .events
@@ -490,15 +491,7 @@ impl Runtime {
     ) -> Result<HashMap<String, Standing>, StoreError> {
         let mut standings = HashMap::new();
         for stored in self.store.decisions(call).await? {
-            let standing = match self.directory.standing(&stored.approver).await {
-                Ok(standing) => standing,
-                // Fail closed: a vote of someone whom the directory cannot vouch for does not
-                // count.
-                Err(error) => {
-                    tracing::warn!(%call, %error, "asking the directory");
-                    Standing::Unknown
-                }
-            };
+            let standing = self.standing(&stored.approver).await;
             standings.insert(stored.approver.id, standing);
         }
         Ok(standings)

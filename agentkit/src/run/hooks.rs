@@ -5,6 +5,7 @@ use std::{future::Future, panic::AssertUnwindSafe};
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use serde_json::Value;
+use tokio::time::error::Elapsed;
 
 use super::drive::Work;
 use crate::{
@@ -49,14 +50,16 @@ pub type HookError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// A hook acts on a call before the gate does and before anyone is asked, so that what a person
 /// sees is what runs. Everything else a hook is told is for its information: it can change
-/// nothing, and one that panics loses nothing.
+/// nothing, and one that panics loses nothing. The run waits for each of them, and for none longer
+/// than [`Settings::patience`](super::Settings::patience).
 #[async_trait]
 pub trait Hook: Send + Sync {
     /// Before the gate: the call may be blocked or rewritten.
     ///
     /// # Errors
     ///
-    /// When the hook cannot say. The call is blocked then, as it is when the hook panics.
+    /// When the hook cannot say. The call is blocked then, as it is when the hook panics or takes
+    /// too long.
     async fn before_tool_call(&self, call: HookedCall<'_>) -> Result<Before, HookError> {
         let _ = call;
         Ok(Before::Proceed)
@@ -110,7 +113,8 @@ impl Work {
             };
             // Within a future of ours: a hook may panic before it gives its own.
             let said = async { hook.before_tool_call(call).await };
-            match AssertUnwindSafe(said).catch_unwind().await {
+            let said = self.in_time(AssertUnwindSafe(said).catch_unwind()).await;
+            match said.unwrap_or_else(|late| Ok(Err(late.into()))) {
                 Ok(Ok(Before::Proceed)) => {}
                 Ok(Ok(Before::Block(output))) => return Hooked::Block { arguments, output },
                 Ok(Ok(Before::Rewrite(value))) => match tool.settle(&value.to_string()) {
@@ -157,8 +161,14 @@ impl Work {
     }
 
     async fn observe(&self, seen: impl Future<Output = ()> + Send) {
-        if AssertUnwindSafe(seen).catch_unwind().await.is_err() {
-            tracing::warn!(run = %self.run.id, "a hook panicked; nothing was lost");
+        match self.in_time(AssertUnwindSafe(seen).catch_unwind()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => tracing::warn!(run = %self.run.id, "a hook panicked; nothing was lost"),
+            Err(late) => tracing::warn!(run = %self.run.id, %late, "a hook; nothing was lost"),
         }
+    }
+
+    async fn in_time<T>(&self, hook: impl Future<Output = T>) -> Result<T, Elapsed> {
+        tokio::time::timeout(self.runtime.settings.patience, hook).await
     }
 }

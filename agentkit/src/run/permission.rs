@@ -4,7 +4,6 @@ use agentkit_policy::{Approvals, Permission, User};
 
 use super::{Runtime, question::Moment};
 use crate::{
-    approval::Standing,
     call::{Principal, Timestamp},
     store::{CallInSight, StoreError},
 };
@@ -13,11 +12,7 @@ impl Runtime {
     /// A person as policies see them now, on the strength of credentials that were just
     /// presented; none where the person does not count.
     pub(crate) async fn person(&self, who: &Principal, now: Timestamp) -> Option<User> {
-        let standing = self
-            .directory
-            .standing(who)
-            .await
-            .unwrap_or(Standing::Unknown);
+        let standing = self.standing(who).await;
         self.user(who, Some(&standing), now, now)
     }
 

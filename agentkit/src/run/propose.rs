@@ -172,8 +172,10 @@ impl Work {
         let asking = self.asking(&self.run, settled.demand, past);
         let judged = runtime.judge(tool.as_ref(), &arguments, asking, step, now)?;
         let binding = runtime.bind(tool.as_ref(), &id, arguments, &self.run, &judged)?;
+        // What the model asked for, and what a person made of it, where that was declined then.
         let declined_before = self.calls.iter().any(|earlier| {
-            earlier.state == CallState::Declined && earlier.action == Some(binding.action)
+            let asked = [earlier.action, earlier.gate.proposed];
+            earlier.state == CallState::Declined && asked.contains(&Some(binding.action))
         });
         let (event, outcome) = match &judged.gated {
             _ if blocked.is_some() => (CallEvent::Block, blocked),

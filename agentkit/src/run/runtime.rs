@@ -27,6 +27,9 @@ pub struct Settings {
     pub lease: Duration,
     /// How many calls of one step are executed at once: 16.
     pub concurrency: usize,
+    /// How long a hook, a predicate of a run or the directory may take to answer: 30 seconds. One
+    /// that takes longer has failed: the call is blocked, needs approval, or the person is unknown.
+    pub patience: Duration,
 }
 
 impl Default for Settings {
@@ -36,6 +39,7 @@ impl Default for Settings {
             claims_age: Duration::from_hours(1),
             lease: Duration::from_secs(30),
             concurrency: 16,
+            patience: Duration::from_secs(30),
         }
     }
 }
@@ -103,6 +107,22 @@ impl Runtime {
             .map(|&()| ())
     }
 
+    /// How a person stands. Fail closed: whom the directory cannot vouch for, in time, is unknown.
+    pub(crate) async fn standing(&self, person: &Principal) -> Standing {
+        let asked = self.directory.standing(person);
+        match tokio::time::timeout(self.settings.patience, asked).await {
+            Ok(Ok(standing)) => standing,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "asking the directory");
+                Standing::Unknown
+            }
+            Err(_) => {
+                tracing::warn!("the directory did not answer in time");
+                Standing::Unknown
+            }
+        }
+    }
+
     /// A person as policies see one: with the roles that the directory knows, or, where there is
     /// no directory, those that were claimed at `claimed_at` if that is recent enough. `None`
     /// where the person does not count.
@@ -130,11 +150,11 @@ impl Runtime {
     /// roles are those with which the run was started: the requester is not there to claim them
     /// anew when a run continues after months.
     pub(crate) async fn requester(&self, requester: &Principal) -> User {
-        let roles = match self.directory.standing(requester).await {
-            Ok(Standing::Known { roles }) => roles,
-            Ok(Standing::AsClaimed) => requester.roles.clone(),
-            // Fail closed: someone without any role.
-            Ok(Standing::Unknown) | Err(_) => BTreeSet::new(),
+        let roles = match self.standing(requester).await {
+            Standing::Known { roles } => roles,
+            Standing::AsClaimed => requester.roles.clone(),
+            // Someone without any role.
+            Standing::Unknown => BTreeSet::new(),
         };
         user(requester, roles)
     }

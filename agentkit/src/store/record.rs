@@ -186,6 +186,9 @@ pub struct GateRecord {
     /// Who amended the arguments last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amended_by: Option<String>,
+    /// The action for which the model asked, where a person amended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<ActionDigest>,
 }
 
 /// An occasion on which people approved a call: it counts for the call's later starts too (after
@@ -213,6 +216,7 @@ impl GateRecord {
             demanded,
             approved: None,
             amended_by: None,
+            proposed: None,
         }
     }
 }
