@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 
 use cedar_policy::{
-    AuthorizationError, Authorizer, Context, Decision as CedarDecision, Entities, Entity,
-    EntityUid, Request, Response, RestrictedExpression,
+    AuthorizationError, Authorizer, Decision as CedarDecision, Entities, EntityUid, PolicyId,
+    Request, Response,
 };
 
 use crate::attribute::{AttributeType, AttributeValue};
 use crate::call::{Call, Facts, User};
+use crate::cedar::{self, Value};
 use crate::decision::{EvaluationError, Question};
 use crate::declaration::Settings;
 use crate::entities::{Known, People, uid};
 use crate::index::Policies;
-use crate::session::session_expression;
+use crate::session::session_value;
 use crate::shape::{Mapped, datetime_text, map_input, string_fits};
 use crate::slice::Slice;
 
@@ -54,6 +55,11 @@ pub(crate) fn answer(
     sum.answer()
 }
 
+/// The id as it was given; its display would escape it.
+fn name(id: &PolicyId) -> String {
+    AsRef::<str>::as_ref(id).to_owned()
+}
+
 /// The answers of the sets that were asked, put together.
 #[derive(Default)]
 struct Sum {
@@ -72,17 +78,17 @@ impl Sum {
                 .policy(id)
                 .is_some_and(|policy| policy.effect() == cedar_policy::Effect::Permit);
             if !permit {
-                self.forbids.push(id.to_string());
+                self.forbids.push(name(id));
             }
             self.errors.push(EvaluationError {
                 question: Some(question),
-                policy: Some(id.to_string()),
+                policy: Some(name(id)),
                 message: format!("its evaluation failed: {}", error.inner()),
             });
         }
         let allowed = response.decision() == CedarDecision::Allow;
         let before = self.permits.len();
-        let reasons = response.diagnostics().reason().map(ToString::to_string);
+        let reasons = response.diagnostics().reason().map(name);
         if allowed {
             self.permits.extend(reasons);
         } else {
@@ -132,11 +138,10 @@ pub(crate) struct Prepared<'a> {
     requester: EntityUid,
     agent: EntityUid,
     people: People,
-    /// The time of the call in milliseconds, and as an expression: making one takes as long as
-    /// evaluating a policy.
-    now: (i64, RestrictedExpression),
+    /// The time of the call in milliseconds, and as a value: making one takes a while.
+    now: (i64, Value),
     /// What every question's context begins with.
-    context: Vec<(String, RestrictedExpression)>,
+    context: Vec<(&'static str, Value)>,
 }
 
 type Fault = String;
@@ -178,36 +183,29 @@ impl<'a> Prepared<'a> {
             })?
         } else {
             Mapped {
-                input: record([])?,
+                input: Value::record::<&str>([])?,
                 entities: Vec::new(),
             }
         };
-        context.push(("input".to_owned(), mapped.input));
+        context.push(("input", mapped.input));
         let declared = &slice.tool.declaration;
         if reads_arguments && !declared.derived.is_empty() {
             let derived = derived(&declared.derived, call.facts.derived)?;
-            context.push(("derived".to_owned(), derived));
+            context.push(("derived", derived));
         }
         let extension = reads_arguments.then_some(&settings.extension);
         let provided = Known::of(extension, call.facts.provided)?;
-        context.extend(provided.app()?.map(|app| ("app".to_owned(), app)));
+        context.extend(provided.app()?.map(|app| ("app", app)));
         let now = call.now.div_euclid(1000);
         let now = (now, datetime(now)?);
-        let system = record([("now", now.1.clone())])?;
-        context.push(("system".to_owned(), system));
-        let run = record([
+        let system = Value::record([("now", now.1.clone())])?;
+        context.push(("system", system));
+        let run = Value::record([
             ("id", text(call.run)?),
-            ("step", RestrictedExpression::new_long(call.step.into())),
+            ("step", Value::long(call.step.into())),
         ])?;
-        context.push(("run".to_owned(), run));
-        let flag = RestrictedExpression::new_bool;
-        let tool = record([
-            ("name", text(&declared.name)?),
-            ("read_only", flag(declared.read_only)),
-            ("destructive", flag(declared.destructive)),
-            ("idempotent", flag(declared.idempotent)),
-        ])?;
-        context.push(("tool".to_owned(), tool));
+        context.push(("run", run));
+        context.push(("tool", slice.hints.clone()));
 
         let mut entities = People::new(settings, &provided, call.agent)?;
         let fresher = people.iter().find(|person| person.id == call.user.id);
@@ -231,17 +229,6 @@ impl<'a> Prepared<'a> {
     pub(crate) fn with_shadow(mut self) -> Self {
         self.shadow = true;
         self
-    }
-
-    /// Adds people who are not known when the call is mapped, and have nothing but a name.
-    pub(crate) fn add_nobodies(&mut self, nobodies: &[Entity]) -> Result<(), EvaluationError> {
-        self.people
-            .add_nobodies(nobodies)
-            .map_err(|message| EvaluationError {
-                question: None,
-                policy: None,
-                message,
-            })
     }
 
     pub(crate) fn unattended(&self) -> Answer {
@@ -329,40 +316,30 @@ impl<'a> Prepared<'a> {
     ) -> Result<Request, Fault> {
         let mut pairs = self.context.clone();
         let asked = self.slice.asked(question);
-        let (fields, schema) = match (&self.slice.shadow_schema, self.shadow) {
-            (Some(schema), true) => (&asked.shadow_session, schema),
-            _ => (&asked.session, &self.slice.schema),
+        let (fields, of) = match (&asked.shadow_context, self.shadow) {
+            (Some(of), true) => (&asked.shadow_session, of),
+            _ => (&asked.session, &asked.context),
         };
-        let session = session_expression(fields, self.facts.session)?;
-        pairs.extend(session.map(|session| ("session".to_owned(), session)));
+        let session = session_value(fields, self.facts.session)?;
+        pairs.extend(session.map(|session| ("session", session)));
         let mut named = vec![principal, &self.agent];
         if let Some(votes) = votes {
-            let approvers = votes.approvers.iter().cloned();
+            let approvers = votes.approvers.iter().map(Value::entity);
             let count = i64::try_from(votes.approvers.len()).unwrap_or(i64::MAX);
             let requested_at = match &self.now {
                 (now, made) if *now == votes.requested_at => made.clone(),
                 _ => datetime(votes.requested_at)?,
             };
-            pairs.push((
-                "approvals".to_owned(),
-                record([
-                    ("count", RestrictedExpression::new_long(count)),
-                    (
-                        "approvers",
-                        RestrictedExpression::new_set(
-                            approvers.map(RestrictedExpression::new_entity_uid),
-                        ),
-                    ),
-                    ("requested_at", requested_at),
-                ])?,
-            ));
+            let approvals = Value::record([
+                ("count", Value::long(count)),
+                ("approvers", Value::set(approvers)),
+                ("requested_at", requested_at),
+            ])?;
+            pairs.push(("approvals", approvals));
             named.extend(votes.approvers);
         }
         if question == Question::Approve {
-            pairs.push((
-                "requester".to_owned(),
-                RestrictedExpression::new_entity_uid(self.requester.clone()),
-            ));
+            pairs.push(("requester", Value::entity(&self.requester)));
             named.push(&self.requester);
         }
         // Cedar reads a missing entity as one without attributes and parents, and a forbid on
@@ -370,22 +347,52 @@ impl<'a> Prepared<'a> {
         if let Some(missing) = named.into_iter().find(|uid| !self.people.holds(uid)) {
             return Err(format!("`{missing}` is not among the entities of the call"));
         }
-        let context = Context::from_pairs(pairs).map_err(|error| error.to_string())?;
+        let context = cedar::context(pairs)?;
+        let checked = of.check(principal, &self.agent, &context);
+        #[cfg(debug_assertions)]
+        self.agree(action, principal, &context, checked.is_ok())?;
+        checked?;
         Request::new(
             principal.clone(),
             action.clone(),
             self.agent.clone(),
             context,
-            Some(schema),
+            None,
         )
         .map_err(|error| error.to_string())
+    }
+
+    /// A build for development asks Cedar too whether the context is of its type.
+    #[cfg(debug_assertions)]
+    fn agree(
+        &self,
+        action: &EntityUid,
+        principal: &EntityUid,
+        context: &cedar_policy::Context,
+        fits: bool,
+    ) -> Result<(), Fault> {
+        let schema = match (&self.slice.shadow_schema, self.shadow) {
+            (Some(schema), true) => schema,
+            _ => &self.slice.schema,
+        };
+        let (principal, resource) = (principal.clone(), self.agent.clone());
+        let context = context.clone();
+        let asked = Request::new(principal, action.clone(), resource, context, Some(schema));
+        match asked {
+            Ok(_) if fits => Ok(()),
+            Err(_) if !fits => Ok(()),
+            Ok(_) => Err("Cedar takes a context that is refused here".to_owned()),
+            Err(error) => Err(format!(
+                "Cedar refuses a context that is taken here: {error}"
+            )),
+        }
     }
 }
 
 fn derived(
     declared: &BTreeMap<String, AttributeType>,
     facts: Option<&BTreeMap<String, AttributeValue>>,
-) -> Result<RestrictedExpression, Fault> {
+) -> Result<Value, Fault> {
     let undeclared =
         facts.and_then(|facts| facts.keys().find(|name| !declared.contains_key(*name)));
     if let Some(name) = undeclared {
@@ -399,31 +406,23 @@ fn derived(
             format!("derived fact `{name}`: the tool declares it and it was not handed in")
         })?;
         let value = kind
-            .expression(value)
+            .map(value)
             .map_err(|why| format!("derived fact `{name}`: {why}"))?;
-        pairs.push((name.clone(), value));
+        pairs.push((name, value));
     }
-    RestrictedExpression::new_record(pairs).map_err(|error| error.to_string())
+    Value::record(pairs)
 }
 
-fn text(text: &str) -> Result<RestrictedExpression, Fault> {
+fn text(text: &str) -> Result<Value, Fault> {
     string_fits(text)?;
-    Ok(RestrictedExpression::new_string(text.to_owned()))
+    Ok(Value::text(text))
 }
 
-fn record<const N: usize>(
-    pairs: [(&str, RestrictedExpression); N],
-) -> Result<RestrictedExpression, Fault> {
-    RestrictedExpression::new_record(pairs.map(|(name, value)| (name.to_owned(), value)))
-        .map_err(|error| error.to_string())
-}
-
-fn datetime(millis: i64) -> Result<RestrictedExpression, Fault> {
-    datetime_text(millis)
-        .map(RestrictedExpression::new_datetime)
-        .ok_or_else(|| {
-            format!("the time `{millis}` (milliseconds) lies outside of the years 0 to 9999")
-        })
+fn datetime(millis: i64) -> Result<Value, Fault> {
+    let text = datetime_text(millis).ok_or_else(|| {
+        format!("the time `{millis}` (milliseconds) lies outside of the years 0 to 9999")
+    })?;
+    Value::datetime(&text)
 }
 
 #[cfg(test)]
@@ -438,6 +437,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::cedar::Entity;
     use crate::declaration::{PolicySource, ToolDeclaration};
     use crate::engine::PolicyEngine;
 
@@ -451,11 +451,31 @@ mod tests {
         let answer = sum.answer();
         assert!(!answer.permitted && answer.reasons.is_empty());
         assert!(answer.errors[0].message.contains("without a reason"));
-        let reason = HashSet::from([cedar_policy::PolicyId::new("p")]);
+        let reason = HashSet::from([PolicyId::new("p")]);
         let reasoned = Response::new(CedarDecision::Allow, reason, Vec::new());
         let mut sum = Sum::default();
         sum.add(Question::Unattended, &Policies::default(), &reasoned);
         assert!(sum.answer().permitted, "with a reason it is permitted");
+    }
+
+    /// Cedar's display of an id escapes it, and nothing would be found under that.
+    #[test]
+    fn a_policy_is_named_by_its_id_as_it_was_written() {
+        let text = r#"@id("say \"hi\"") permit (principal, action == Action::"t", resource);"#;
+        let tool = ToolDeclaration::new("t", serde_json::json!({"type": "object"}));
+        let engine = PolicyEngine::load(vec![tool], &[PolicySource::new("p.cedar", text)]).unwrap();
+        let (user, arguments) = (User::new("u"), serde_json::json!({}));
+        let decision = engine.current().decide(&Call {
+            tool: "t",
+            arguments: &arguments,
+            user: &user,
+            agent: "a",
+            run: "r",
+            step: 0,
+            now: 0,
+            facts: Facts::default(),
+        });
+        assert_eq!(decision.determining[0].id, "say \"hi\"");
     }
 
     /// The only guard between a person of whom nothing is known and a forbid on their role.
@@ -496,10 +516,7 @@ mod tests {
         }
         // Without the guard Cedar permits, and reports nothing.
         let mut known = set.prepare(slice, &call, &[]).unwrap();
-        known
-            .people
-            .add_nobodies(&[Entity::with_uid(absent.clone())])
-            .unwrap();
+        known.people.add(Entity::named(absent.clone())).unwrap();
         let question = Question::Approve;
         let action = &slice.asked(question).action;
         let request = known

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use cedar_policy::RestrictedExpression;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::Value as Json;
 
+use crate::cedar::Value;
 use crate::shape::{datetime_text, map_text, string_fits};
 
 /// Sets with more members than this deny the call.
@@ -72,11 +72,11 @@ impl AttributeType {
     }
 
     /// Maps a value, or says why it is not of this type.
-    pub(crate) fn expression(self, value: &AttributeValue) -> Result<RestrictedExpression, String> {
+    pub(crate) fn map(self, value: &AttributeValue) -> Result<Value, String> {
         use AttributeValue as Of;
         let text = |text: &String| {
             string_fits(text)?;
-            Ok::<_, String>(RestrictedExpression::new_string(text.clone()))
+            Ok::<_, String>(Value::text(text))
         };
         let bounded = |length: usize| {
             if length > MAX_MEMBERS {
@@ -87,30 +87,26 @@ impl AttributeType {
             Ok(())
         };
         match (self, value) {
-            (Self::Bool, Of::Bool(value)) => Ok(RestrictedExpression::new_bool(*value)),
-            (Self::Long, Of::Long(value)) => Ok(RestrictedExpression::new_long(*value)),
+            (Self::Bool, Of::Bool(value)) => Ok(Value::bool(*value)),
+            (Self::Long, Of::Long(value)) => Ok(Value::long(*value)),
             (Self::String, Of::String(value)) => text(value),
             (Self::Datetime, Of::String(value)) => map_text("date-time", value),
             (Self::Decimal, Of::String(value)) => map_text("decimal", value),
             (Self::Strings, Of::Strings(values)) => {
                 bounded(values.len())?;
                 let values: Result<Vec<_>, String> = values.iter().map(text).collect();
-                Ok(RestrictedExpression::new_set(values?))
+                Ok(Value::set(values?))
             }
             (Self::Longs, Of::Longs(values)) => {
                 bounded(values.len())?;
-                let values = values.iter().copied().map(RestrictedExpression::new_long);
-                Ok(RestrictedExpression::new_set(values))
+                let values = values.iter().copied().map(Value::long);
+                Ok(Value::set(values))
             }
             // An empty set read from JSON does not tell of what it is one.
-            (Self::Longs, Of::Strings(values)) if values.is_empty() => {
-                Ok(RestrictedExpression::new_set([]))
-            }
-            (Self::Strings, Of::Longs(values)) if values.is_empty() => {
-                Ok(RestrictedExpression::new_set([]))
-            }
+            (Self::Longs, Of::Strings(values)) if values.is_empty() => Ok(Value::set([])),
+            (Self::Strings, Of::Longs(values)) if values.is_empty() => Ok(Value::set([])),
             (kind, value) => {
-                let found = serde_json::to_value(value).unwrap_or(Value::Null);
+                let found = serde_json::to_value(value).unwrap_or(Json::Null);
                 let shown: String = found.to_string().chars().take(80).collect();
                 Err(format!(
                     "`{shown}` is not of its declared type {}",

@@ -6,9 +6,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use cedar_policy::{Entities, Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpression};
+use cedar_policy::{Entities, EntityId, EntityTypeName, EntityUid};
 
 use crate::call::User;
+use crate::cedar::{Entity, Hierarchy, Value, with_entities};
 use crate::declaration::Settings;
 use crate::provider::{
     EntityName, EntityType, Extension, Field, FieldType, FieldValue, Provided, ProvidedEntity,
@@ -85,7 +86,7 @@ impl<'a> Known<'a> {
     }
 
     /// The record `context.app`.
-    pub(crate) fn app(&self) -> Result<Option<RestrictedExpression>, Fault> {
+    pub(crate) fn app(&self) -> Result<Option<Value>, Fault> {
         let (Some(extension), Some(provided)) = (self.extension, self.provided) else {
             return Ok(None);
         };
@@ -93,9 +94,7 @@ impl<'a> Known<'a> {
             return Ok(None);
         }
         let pairs = fields("context.app", &extension.facts, &provided.facts)?;
-        RestrictedExpression::new_record(pairs)
-            .map(Some)
-            .map_err(|error| error.to_string())
+        Value::record(pairs).map(Some)
     }
 
     fn declared(&self, kind: &str) -> Option<&'a EntityType> {
@@ -125,7 +124,7 @@ fn fields(
     owner: &str,
     declared: &BTreeMap<String, Field>,
     values: &BTreeMap<String, FieldValue>,
-) -> Result<Vec<(String, RestrictedExpression)>, Fault> {
+) -> Result<Vec<(String, Value)>, Fault> {
     if let Some(name) = values.keys().find(|name| !declared.contains_key(*name)) {
         return Err(format!(
             "entity provider: `{owner}` has `{name}`, which its extension does not declare"
@@ -142,17 +141,14 @@ fn fields(
             ));
         };
         let value = match (&field.of, value) {
-            (FieldType::Value(kind), FieldValue::Value(value)) => kind.expression(value),
+            (FieldType::Value(kind), FieldValue::Value(value)) => kind.map(value),
             (FieldType::Entity(kind), FieldValue::Entity(name)) => {
-                reference(kind, name).map(RestrictedExpression::new_entity_uid)
+                reference(kind, name).map(|uid| Value::entity(&uid))
             }
             (FieldType::Entities(kind), FieldValue::Entities(names)) => {
-                let names: Result<Vec<_>, Fault> =
-                    names.iter().map(|name| reference(kind, name)).collect();
-                names.map(|names| {
-                    let names = names.into_iter().map(RestrictedExpression::new_entity_uid);
-                    RestrictedExpression::new_set(names)
-                })
+                let value = |name| reference(kind, name).map(|uid| Value::entity(&uid));
+                let names: Result<Vec<_>, Fault> = names.iter().map(value).collect();
+                names.map(Value::set)
             }
             (of, _) => Err(format!("the value is not of its declared type {of:?}")),
         };
@@ -211,10 +207,10 @@ impl People {
         self.entities.get(uid).is_some()
     }
 
-    pub(crate) fn add_nobodies(&mut self, nobodies: &[Entity]) -> Result<(), Fault> {
-        self.entities = std::mem::replace(&mut self.entities, Entities::empty())
-            .add_entities(nobodies.iter().cloned(), None)
-            .map_err(|error| error.to_string())?;
+    /// Adds someone who is a member of nothing.
+    #[cfg(test)]
+    pub(crate) fn add(&mut self, entity: Entity) -> Result<(), Fault> {
+        self.entities = with_entities(&self.entities, [entity], Hierarchy::Flat)?;
         Ok(())
     }
 }
@@ -225,7 +221,7 @@ impl Gathering<'_> {
         for (name, kind) in &self.settings.user_attributes {
             if let Some(value) = user.attributes.get(name) {
                 let value = kind
-                    .expression(value)
+                    .map(value)
                     .map_err(|why| format!("attribute `{name}` of user `{}`: {why}", user.id))?;
                 attributes.push((name.clone(), value));
             }
@@ -248,7 +244,7 @@ impl Gathering<'_> {
         &mut self,
         kind: &str,
         id: &str,
-        mut attributes: Vec<(String, RestrictedExpression)>,
+        mut attributes: Vec<(String, Value)>,
         said: Option<&ProvidedEntity>,
         roles: Vec<String>,
     ) -> Result<(), Fault> {
@@ -281,13 +277,8 @@ impl Gathering<'_> {
         if !self.present.insert((kind.to_owned(), id.to_owned())) {
             return Err(format!("the entity `{kind}::\"{id}\"` is there twice"));
         }
-        let entity = if attributes.is_empty() {
-            Entity::new_no_attrs(own, parents.into_iter().collect())
-        } else {
-            Entity::new_with_tags(own, attributes, parents, [])
-                .map_err(|error| error.to_string())?
-        };
-        self.entities.push(entity);
+        self.entities
+            .push(Entity::new(own, attributes, parents, []));
         Ok(())
     }
 
@@ -316,11 +307,17 @@ impl Gathering<'_> {
         }
         self.refuse_dangling()?;
         for role in &self.roles {
-            self.entities.push(Entity::with_uid(uid("Role", role)?));
+            self.entities.push(Entity::named(uid("Role", role)?));
         }
+        // People are members of roles, and roles, agents and what arguments name of nothing; only
+        // a provider knows of members of members.
+        let hierarchy = if self.known.entities().is_empty() {
+            Hierarchy::Flat
+        } else {
+            Hierarchy::Deep
+        };
         let all = self.entities.into_iter().chain(mapped);
-        let entities = Entities::from_entities(all.chain(slice.actions.iter().cloned()), None)
-            .map_err(|error| error.to_string())?;
+        let entities = with_entities(&slice.always, all, hierarchy)?;
         // They conform by construction; a build for development says so where they do not.
         #[cfg(debug_assertions)]
         conform(slice, &entities)?;
@@ -365,6 +362,11 @@ fn conform(slice: &Slice, entities: &Entities) -> Result<(), Fault> {
     let others = entities
         .iter()
         .filter(|entity| entity.uid().type_name().to_string() != "Action");
+    let computed = Entities::from_entities(entities.iter().cloned(), None)
+        .map_err(|error| error.to_string())?;
+    if !computed.deep_eq(entities) {
+        return Err("the hierarchy of the entities is not closed".to_owned());
+    }
     Entities::from_entities(others.cloned(), Some(&slice.schema))
         .map(drop)
         .map_err(|error| {

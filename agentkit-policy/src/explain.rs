@@ -339,14 +339,11 @@ impl PolicySet {
     /// The permits that came nearest to match, of both questions that could let the call run.
     fn nearest(&self, slice: &Slice, call: &Call<'_>) -> Vec<NearMiss> {
         const SHOWN: usize = 3;
-        let Ok(mut prepared) = self.prepare(slice, call, &[]) else {
-            return Vec::new();
-        };
-        let Ok(approvers) = self.add_nobodies(&mut prepared) else {
+        let Ok(prepared) = self.prepare(slice, call, &[]) else {
             return Vec::new();
         };
         let votes = Votes {
-            approvers: &approvers,
+            approvers: &self.nobodies,
             requested_at: call.now.div_euclid(1000),
         };
         let mut misses: Vec<(usize, NearMiss)> = Vec::new();
@@ -391,14 +388,11 @@ impl PolicySet {
 
     /// The forbids that brought a denial about, and what would keep them from matching.
     fn blocking(&self, slice: &Slice, call: &Call<'_>, decision: &Decision) -> Vec<Blocking> {
-        let Ok(mut prepared) = self.prepare(slice, call, &[]) else {
-            return Vec::new();
-        };
-        let Ok(approvers) = self.add_nobodies(&mut prepared) else {
+        let Ok(prepared) = self.prepare(slice, call, &[]) else {
             return Vec::new();
         };
         let votes = Votes {
-            approvers: &approvers,
+            approvers: &self.nobodies,
             requested_at: call.now.div_euclid(1000),
         };
         let determining = decision.determining.iter();

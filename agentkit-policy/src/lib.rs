@@ -139,9 +139,11 @@ mod answering;
 mod ask;
 mod attribute;
 mod call;
+mod cedar;
 mod change;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod context_type;
 mod decision;
 mod declaration;
 mod engine;

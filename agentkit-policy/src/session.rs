@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use cedar_policy::RestrictedExpression;
 use serde::{Deserialize, Serialize};
 
 use crate::attribute::{AttributeType, AttributeValue};
+use crate::cedar::Value;
 use crate::decision::Question;
 use crate::declaration::Settings;
 use crate::fact::{
@@ -221,10 +221,10 @@ impl SessionFacts {
 }
 
 /// The session as an action sees it; none where its policies read nothing of it.
-pub(crate) fn session_expression(
+pub(crate) fn session_value(
     fields: &[SessionField],
     facts: Option<&SessionFacts>,
-) -> Result<Option<RestrictedExpression>, String> {
+) -> Result<Option<Value>, String> {
     if fields.is_empty() {
         return Ok(None);
     }
@@ -234,10 +234,10 @@ pub(crate) fn session_expression(
     for field in fields {
         let inner = field.name.strip_prefix("this.");
         reads_this |= inner.is_some();
-        let expression = match facts.and_then(|facts| facts.get(&field.name)) {
+        let value = match facts.and_then(|facts| facts.get(&field.name)) {
             Some(value) => field
                 .kind
-                .expression(value)
+                .map(value)
                 .map_err(|why| format!("fact `context.session.{}`: {why}", field.name))?,
             None if field.optional => continue,
             None => {
@@ -249,15 +249,14 @@ pub(crate) fn session_expression(
             }
         };
         match inner {
-            Some(name) => this.push((name.to_owned(), expression)),
-            None => own.push((field.name.clone(), expression)),
+            Some(name) => this.push((name, value)),
+            None => own.push((field.name.as_str(), value)),
         }
     }
-    let record = |pairs| RestrictedExpression::new_record(pairs).map_err(|e| e.to_string());
     if reads_this {
-        own.push(("this".to_owned(), record(this)?));
+        own.push(("this", Value::record(this)?));
     }
-    record(own).map(Some)
+    Value::record(own).map(Some)
 }
 
 /// A fact that policies read, so that it must be handed in with a call.

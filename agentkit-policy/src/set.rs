@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use cedar_policy::EntityUid;
 use cedar_policy::pst::Template;
-use cedar_policy::{Entity, EntityUid};
 
 use crate::ask::{Answer, Prepared, Votes};
 use crate::call::{Approvals, Call, User};
@@ -28,7 +28,7 @@ pub struct PolicySet {
     pub(crate) schema_text: String,
     pub(crate) warnings: Vec<Finding>,
     /// The hypothetical approvers of the search for a quorum.
-    pub(crate) nobodies: Vec<Entity>,
+    pub(crate) nobodies: Vec<EntityUid>,
 }
 
 /// What is kept of a policy besides its place in the slices.
@@ -66,7 +66,7 @@ impl PolicySet {
                 Ok(prepared) => prepared,
                 Err(error) => return denied(error),
             };
-            let routed = self.route(prepared, call);
+            let routed = self.route(&prepared, call);
             let shadow = self.shadow(slice, call, &routed);
             let demanded =
                 routed.outcome == Outcome::Allow && slice.tool.declaration.require_approval;
@@ -101,7 +101,7 @@ impl PolicySet {
                 Ok(prepared) => prepared,
                 Err(error) => return not_released(error),
             };
-            self.release_prepared(slice, prepared, call, approvals)
+            self.release_prepared(slice, &prepared, call, approvals)
         })
     }
 
@@ -204,7 +204,7 @@ impl PolicySet {
         Prepared::new(slice, &self.settings, call, people, !self.built_in)
     }
 
-    fn route(&self, mut prepared: Prepared<'_>, call: &Call<'_>) -> Routed {
+    fn route(&self, prepared: &Prepared<'_>, call: &Call<'_>) -> Routed {
         let unattended = prepared.unattended();
         let mut errors = unattended.errors;
         if unattended.permitted || unattended.forbidden {
@@ -218,7 +218,7 @@ impl PolicySet {
                 errors,
             };
         }
-        match self.quorum(&mut prepared, call, &mut errors) {
+        match self.quorum(prepared, call, &mut errors) {
             Ok(routed) => Routed {
                 outcome: Outcome::RequireApproval { quorum: routed.0 },
                 determining: routed.1,
@@ -236,22 +236,16 @@ impl PolicySet {
     /// not exist. Every number is tried, since a forbid may itself read the approvals.
     fn quorum(
         &self,
-        prepared: &mut Prepared<'_>,
+        prepared: &Prepared<'_>,
         call: &Call<'_>,
         errors: &mut Vec<EvaluationError>,
     ) -> Result<(u32, Vec<PolicyRef>), Vec<PolicyRef>> {
-        let uids = match self.add_nobodies(prepared) {
-            Ok(uids) => uids,
-            Err(error) => {
-                errors.push(error);
-                return Err(Vec::new());
-            }
-        };
         let mut forbids = Vec::new();
-        for (number, _) in (1..).zip(&uids) {
-            let approvers = uids
-                .get(..usize::try_from(number).unwrap_or(usize::MAX))
-                .unwrap_or(&uids);
+        for (number, _) in (1..).zip(&self.nobodies) {
+            let approvers = usize::try_from(number)
+                .ok()
+                .and_then(|number| self.nobodies.get(..number))
+                .unwrap_or(&self.nobodies);
             let answer = prepared.approved(Votes {
                 approvers,
                 requested_at: call.now.div_euclid(1000),
@@ -267,20 +261,11 @@ impl PolicySet {
         Err(forbids)
     }
 
-    /// Adds the hypothetical approvers; no real id holds a NUL character.
-    pub(crate) fn add_nobodies(
-        &self,
-        prepared: &mut Prepared<'_>,
-    ) -> Result<Vec<EntityUid>, EvaluationError> {
-        prepared.add_nobodies(&self.nobodies)?;
-        Ok(self.nobodies.iter().map(Entity::uid).collect())
-    }
-
     fn shadow(&self, slice: &Slice, call: &Call<'_>, real: &Routed) -> Option<ShadowDecision> {
         if !slice.has_shadow() {
             return None;
         }
-        let shadow = self.route(self.prepare(slice, call, &[]).ok()?.with_shadow(), call);
+        let shadow = self.route(&self.prepare(slice, call, &[]).ok()?.with_shadow(), call);
         let differs = shadow.outcome != real.outcome || shadow.determining != real.determining;
         differs.then_some(ShadowDecision {
             outcome: shadow.outcome,
@@ -292,7 +277,7 @@ impl PolicySet {
     fn release_prepared(
         &self,
         slice: &Slice,
-        mut prepared: Prepared<'_>,
+        prepared: &Prepared<'_>,
         call: &Call<'_>,
         approvals: &Approvals,
     ) -> Release {
@@ -309,7 +294,7 @@ impl PolicySet {
         }
         let declared = u32::from(slice.tool.declaration.require_approval);
         let demanded = approvals.demanded_quorum.unwrap_or(0).max(declared);
-        let counted = self.count(&prepared, call, approvals, &mut release);
+        let counted = self.count(prepared, call, approvals, &mut release);
         let have = u32::try_from(counted.len()).unwrap_or(u32::MAX);
         if unattended.permitted {
             release.verdict = if have >= demanded {
@@ -335,7 +320,7 @@ impl PolicySet {
                 return release;
             }
         }
-        match self.quorum(&mut prepared, call, &mut release.errors) {
+        match self.quorum(prepared, call, &mut release.errors) {
             Ok((quorum, determining)) => {
                 release.verdict = Verdict::Wait {
                     quorum: quorum.max(demanded),
@@ -469,9 +454,9 @@ fn distinct(people: &[User]) -> Vec<&User> {
 
 /// People who do not exist, one for each approval that a policy may ask for; no real id holds a
 /// NUL character.
-pub(crate) fn nobodies(settings: &Settings) -> Result<Vec<Entity>, String> {
+pub(crate) fn nobodies(settings: &Settings) -> Result<Vec<EntityUid>, String> {
     (1..=settings.max_quorum)
-        .map(|number| user_uid(&format!("\0hypothetical approver {number}")).map(Entity::with_uid))
+        .map(|number| user_uid(&format!("\0hypothetical approver {number}")))
         .collect()
 }
 

@@ -7,10 +7,12 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use cedar_policy::pst::ActionConstraint;
-use cedar_policy::{Entity, EntityId, EntityUid, Schema};
+use cedar_policy::{Entities, EntityId, EntityUid, Schema};
 use sha2::{Digest as _, Sha256};
 
 use crate::answering::Answering;
+use crate::cedar::{Entity, Hierarchy, Value, with_entities};
+use crate::context_type::ContextType;
 use crate::decision::Question;
 use crate::declaration::Settings;
 use crate::entities::type_name;
@@ -20,6 +22,7 @@ use crate::load_error::Finding;
 use crate::mention::Mentions;
 use crate::policy::{LoadedPolicy, lower};
 use crate::session::{self, SessionField};
+use crate::set::nobodies;
 use crate::shape::{MAPPING_VERSION, quoted};
 use crate::source::Statement;
 use crate::tool::{Tool, Vocabulary};
@@ -42,6 +45,10 @@ pub(crate) struct Asked {
     pub(crate) session: Vec<SessionField>,
     /// The same with the policies in `@mode("log_only")`.
     pub(crate) shadow_session: Vec<SessionField>,
+    /// What the question may be asked with.
+    pub(crate) context: ContextType,
+    /// The same under [`Slice::shadow_schema`].
+    pub(crate) shadow_context: Option<ContextType>,
 }
 
 #[derive(Debug)]
@@ -50,8 +57,11 @@ pub(crate) struct Slice {
     pub(crate) schema: Schema,
     /// The same with what only policies in `@mode("log_only")` read; none where that is nothing.
     pub(crate) shadow_schema: Option<Schema>,
-    /// The actions, as members of their groups.
-    pub(crate) actions: Vec<Entity>,
+    /// What every call adds its entities to: the actions, as members of their groups, and the
+    /// hypothetical approvers.
+    pub(crate) always: Entities,
+    /// `context.tool`, which is the same for every call.
+    pub(crate) hints: Value,
     asked: [Asked; 3],
     pub(crate) digest: [u8; 32],
     /// Bytes of stack that answering takes at most.
@@ -185,9 +195,12 @@ impl Cutting<'_> {
             .map(|policy| policy.height)
             .max()
             .unwrap_or(0);
-        let made = actions(&tool)
-            .and_then(|actions| Ok((actions, asked(&tool, &own, reads, shadow_reads)?)));
-        let (actions, asked) = match made {
+        let made = always(&tool, self.settings).and_then(|always| {
+            let schemas = (&schema, shadow_schema.as_ref());
+            let asked = asked(&tool, schemas, &own, reads, shadow_reads)?;
+            Ok((always, hints(&tool)?, asked))
+        });
+        let (always, hints, asked) = match made {
             Ok(made) => made,
             Err(message) => {
                 let finding = Finding::about(lower(&message)).tool_named(tool.name());
@@ -198,7 +211,8 @@ impl Cutting<'_> {
         (remarks.findings.len() == before).then(|| Slice {
             schema,
             shadow_schema,
-            actions,
+            always,
+            hints,
             asked,
             digest,
             stack: STACK_BASE + height * STACK_PER_LEVEL,
@@ -268,6 +282,7 @@ impl Cutting<'_> {
 
 fn asked(
     tool: &Tool,
+    (schema, shadow_schema): (&Schema, Option<&Schema>),
     own: &Own<'_>,
     reads: Reads,
     shadow_reads: Reads,
@@ -278,8 +293,12 @@ fn asked(
             Policies::new(policies.map(|policy| &policy.policy))
         };
         let shadows = own.iter().any(|policy| policy.log_only);
+        let action = action_uid(&question.action(tool.name()))?;
+        let shadow_context = shadow_schema.map(|schema| ContextType::of(schema, &action));
         Ok::<_, String>(Asked {
-            action: action_uid(&question.action(tool.name()))?,
+            context: ContextType::of(schema, &action)?,
+            shadow_context: shadow_context.transpose()?,
+            action,
             policies: of(false)?,
             with_shadow: if shadows { Some(of(true)?) } else { None },
             session,
@@ -347,19 +366,31 @@ pub(crate) fn digest<'a>(
 
 /// The actions of a tool, each a direct member of all its groups: nobody asks for the groups of
 /// groups, so these need not be there.
-fn actions(tool: &Tool) -> Result<Vec<Entity>, String> {
-    Question::ALL
-        .into_iter()
-        .map(|question| {
-            let groups: Result<_, String> = tool
-                .ancestors(question)
-                .iter()
-                .map(|group| action_uid(group))
-                .collect();
-            let action = action_uid(&question.action(tool.name()))?;
-            Ok(Entity::new_no_attrs(action, groups?))
-        })
-        .collect()
+///
+/// With them the hypothetical approvers, who are members of nothing and whose names no person has.
+fn always(tool: &Tool, settings: &Settings) -> Result<Entities, String> {
+    let mut entities: Vec<Entity> = nobodies(settings)?.into_iter().map(Entity::named).collect();
+    for question in Question::ALL {
+        let groups: Result<Vec<_>, String> = tool
+            .ancestors(question)
+            .iter()
+            .map(|group| action_uid(group))
+            .collect();
+        let action = action_uid(&question.action(tool.name()))?;
+        entities.push(Entity::new(action, [], groups?, []));
+    }
+    with_entities(&Entities::empty(), entities, Hierarchy::Deep)
+}
+
+/// `context.tool`.
+fn hints(tool: &Tool) -> Result<Value, String> {
+    let of = &tool.declaration;
+    Value::record([
+        ("name", Value::text(&of.name)),
+        ("read_only", Value::bool(of.read_only)),
+        ("destructive", Value::bool(of.destructive)),
+        ("idempotent", Value::bool(of.idempotent)),
+    ])
 }
 
 fn action_uid(name: &str) -> Result<EntityUid, String> {

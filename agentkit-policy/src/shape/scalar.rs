@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
-use cedar_policy::RestrictedExpression;
 use chrono::{DateTime, NaiveDate};
-use serde_json::{Number, Value};
+use serde_json::{Number, Value as Json};
+
+use crate::cedar::Value;
 
 /// Texts beyond this size, in bytes, refuse the call; they are never truncated.
 pub(crate) const MAX_TEXT_BYTES: usize = 64 * 1024;
@@ -19,7 +20,7 @@ pub(crate) struct Scalar {
     /// Its Cedar type.
     pub(super) cedar: &'static str,
     /// Maps a value, or says what was expected and why this one will not do.
-    pub(super) map: fn(&Value) -> Result<RestrictedExpression, String>,
+    pub(super) map: fn(&Json) -> Result<Value, String>,
 }
 
 /// Cedar's type of a JSON number that need not be whole.
@@ -79,9 +80,9 @@ pub(super) fn find(json: &str, format: Option<&str>) -> Option<&'static Scalar> 
 }
 
 /// Maps a text by the row of its format.
-pub(crate) fn map_text(format: &str, text: &str) -> Result<RestrictedExpression, String> {
+pub(crate) fn map_text(format: &str, text: &str) -> Result<Value, String> {
     let row = find("string", Some(format)).ok_or_else(|| format!("no row reads `{format}`"))?;
-    (row.map)(&Value::from(text))
+    (row.map)(&Json::from(text))
 }
 
 /// Refuses a text that is too long to be decided on.
@@ -95,23 +96,23 @@ pub(crate) fn string_fits(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn boolean(value: &Value) -> Result<RestrictedExpression, String> {
+fn boolean(value: &Json) -> Result<Value, String> {
     value
         .as_bool()
-        .map(RestrictedExpression::new_bool)
+        .map(Value::bool)
         .ok_or_else(|| expected("true or false", value))
 }
 
-fn integer(value: &Value) -> Result<RestrictedExpression, String> {
-    let Value::Number(number) = value else {
+fn integer(value: &Json) -> Result<Value, String> {
+    let Json::Number(number) = value else {
         return Err(expected("a whole number", value));
     };
     if let Some(long) = number.as_i64() {
-        return Ok(RestrictedExpression::new_long(long));
+        return Ok(Value::long(long));
     }
     // JSON Schema counts 3.0 among the integers; up to 2^53 a float holds it exactly.
     if let Some(long) = number.as_f64().filter(|_| number.is_f64()).and_then(whole) {
-        return Ok(RestrictedExpression::new_long(long));
+        return Ok(Value::long(long));
     }
     if number.is_f64() {
         return Err(expected("a whole number", value));
@@ -128,19 +129,16 @@ fn whole(float: f64) -> Option<i64> {
     (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i64)
 }
 
-fn number(value: &Value) -> Result<RestrictedExpression, String> {
-    let Value::Number(number) = value else {
+fn number(value: &Json) -> Result<Value, String> {
+    let Json::Number(number) = value else {
         return Err(expected("a number", value));
     };
     let (floor, ceil) = bounds(number).ok_or_else(|| out_of_range(number))?;
-    let mut record = vec![
-        ("floor".to_owned(), RestrictedExpression::new_long(floor)),
-        ("ceil".to_owned(), RestrictedExpression::new_long(ceil)),
-    ];
+    let mut record = vec![("floor", Value::long(floor)), ("ceil", Value::long(ceil))];
     if let Some(exact) = exact_decimal(number) {
-        record.push(("exact".to_owned(), RestrictedExpression::new_decimal(exact)));
+        record.push(("exact", Value::decimal(&exact)?));
     }
-    RestrictedExpression::new_record(record).map_err(|error| error.to_string())
+    Value::record(record)
 }
 
 #[expect(
@@ -195,16 +193,15 @@ fn normal_decimal(text: &str) -> Option<String> {
     Some(format!("{sign}{}.{:04}", units / 10_000, units % 10_000))
 }
 
-fn decimal(value: &Value) -> Result<RestrictedExpression, String> {
+fn decimal(value: &Json) -> Result<Value, String> {
     const WHAT: &str =
         "a decimal number as text with at most four fraction digits, such as \"12.50\"";
     let text = value.as_str().ok_or_else(|| expected(WHAT, value))?;
-    normal_decimal(text)
-        .map(RestrictedExpression::new_decimal)
-        .ok_or_else(|| expected(WHAT, value))
+    let normal = normal_decimal(text).ok_or_else(|| expected(WHAT, value))?;
+    Value::decimal(&normal)
 }
 
-fn ip(value: &Value) -> Result<RestrictedExpression, String> {
+fn ip(value: &Json) -> Result<Value, String> {
     const WHAT: &str = "an IP address";
     let text = value.as_str().ok_or_else(|| expected(WHAT, value))?;
     let address: IpAddr = text.parse().map_err(|_| expected(WHAT, value))?;
@@ -213,16 +210,16 @@ fn ip(value: &Value) -> Result<RestrictedExpression, String> {
         IpAddr::V4(v4) => v4.to_string(),
         IpAddr::V6(v6) => v6.segments().map(|part| format!("{part:x}")).join(":"),
     };
-    Ok(RestrictedExpression::new_ip(normal))
+    Value::ip(&normal)
 }
 
-fn text(value: &Value) -> Result<RestrictedExpression, String> {
+fn text(value: &Json) -> Result<Value, String> {
     let text = value.as_str().ok_or_else(|| expected("a text", value))?;
     string_fits(text)?;
-    Ok(RestrictedExpression::new_string(text.to_owned()))
+    Ok(Value::text(text))
 }
 
-fn datetime(value: &Value) -> Result<RestrictedExpression, String> {
+fn datetime(value: &Json) -> Result<Value, String> {
     const WHAT: &str = "a date and time as in RFC 3339 within the years 0 to 9999, such as \
                         \"2026-01-31T12:00:00Z\", or a date";
     let text = value.as_str().ok_or_else(|| expected(WHAT, value))?;
@@ -234,10 +231,10 @@ fn datetime(value: &Value) -> Result<RestrictedExpression, String> {
             .and_then(|date| date.and_hms_opt(0, 0, 0))
             .map(|time| time.and_utc().timestamp_millis()),
     };
-    millis
+    let normal = millis
         .and_then(datetime_text)
-        .map(RestrictedExpression::new_datetime)
-        .ok_or_else(|| expected(WHAT, value))
+        .ok_or_else(|| expected(WHAT, value))?;
+    Value::datetime(&normal)
 }
 
 /// `YYYY-MM-DDThh:mm:ss.mmmZ`, the one form in which times reach Cedar; none outside the years 0
@@ -249,15 +246,23 @@ pub(crate) fn datetime_text(millis: i64) -> Option<String> {
     if !(0..=9999).contains(&year) {
         return None;
     }
-    Some(format!(
-        "{year:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-        time.month(),
-        time.day(),
-        time.hour(),
-        time.minute(),
-        time.second(),
-        time.timestamp_subsec_millis()
-    ))
+    // Every decision writes one; the formatting machinery takes ten times as long.
+    let mut text = String::with_capacity(24);
+    let mut part = |value: u32, digits: u32, after: char| {
+        for place in (0..digits).rev() {
+            let digit = value / 10_u32.pow(place) % 10;
+            text.extend(char::from_digit(digit, 10));
+        }
+        text.push(after);
+    };
+    part(u32::try_from(year).ok()?, 4, '-');
+    part(time.month(), 2, '-');
+    part(time.day(), 2, 'T');
+    part(time.hour(), 2, ':');
+    part(time.minute(), 2, ':');
+    part(time.second(), 2, '.');
+    part(time.timestamp_subsec_millis(), 3, 'Z');
+    Some(text)
 }
 
 fn out_of_range(number: &Number) -> String {
@@ -268,7 +273,7 @@ fn out_of_range(number: &Number) -> String {
 }
 
 /// "expected X, found Y", with the value cut to a readable length.
-pub(super) fn expected(what: &str, found: &Value) -> String {
+pub(super) fn expected(what: &str, found: &Json) -> String {
     let text = found.to_string();
     let shown: String = text.chars().take(80).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };

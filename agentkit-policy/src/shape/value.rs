@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
-use cedar_policy::{Entity, EntityId, EntityUid, RestrictedExpression};
-use serde_json::{Map, Value};
+use cedar_policy::{EntityId, EntityUid};
+use serde_json::{Map, Value as Json};
 use sha2::{Digest as _, Sha256};
 
+use crate::cedar::{Entity, Value};
 use crate::entities::type_name;
 
 use super::scalar::{expected, string_fits};
 use super::{EnumShape, Field, MapShape, RecordShape, Shape, Tag, TaggedShape};
 
-/// Values with more parts than this refuse the call.
+/// Jsons with more parts than this refuse the call.
 const MAX_PARTS: usize = 100_000;
 
-/// Values nested deeper than this refuse the call.
+/// Jsons nested deeper than this refuse the call.
 const MAX_DEPTH: usize = 128;
 
 /// Why an argument cannot be decided on.
@@ -29,13 +30,13 @@ pub(crate) struct MapError {
 /// Arguments as policies see them.
 #[derive(Debug)]
 pub(crate) struct Mapped {
-    pub(crate) input: RestrictedExpression,
+    pub(crate) input: Value,
     /// Every entity that the input names.
     pub(crate) entities: Vec<Entity>,
 }
 
 /// Maps the arguments of a call.
-pub(crate) fn map_input(shape: &Shape, arguments: &Value) -> Result<Mapped, MapError> {
+pub(crate) fn map_input(shape: &Shape, arguments: &Json) -> Result<Mapped, MapError> {
     let mut mapper = Mapper {
         path: Vec::new(),
         entities: HashMap::new(),
@@ -54,35 +55,36 @@ pub(crate) fn map_input(shape: &Shape, arguments: &Value) -> Result<Mapped, MapE
 }
 
 /// Walks without recursion, since what it guards against is a stack that overflows.
-fn deeper_than(value: &Value, limit: usize) -> bool {
+fn deeper_than(value: &Json, limit: usize) -> bool {
     let mut open = vec![(value, 1)];
     while let Some((value, depth)) = open.pop() {
         if depth > limit {
             return true;
         }
         match value {
-            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
-            Value::Object(items) => open.extend(items.values().map(|item| (item, depth + 1))),
+            Json::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Json::Object(items) => open.extend(items.values().map(|item| (item, depth + 1))),
             _ => {}
         }
     }
     false
 }
 
-enum Segment {
-    Key(String),
+/// The attributes of a record.
+type Pairs<'a> = Vec<(&'a str, Value)>;
+
+enum Segment<'a> {
+    Key(&'a str),
     Index(usize),
 }
 
-struct Mapper {
-    path: Vec<Segment>,
+struct Mapper<'a> {
+    path: Vec<Segment<'a>>,
     entities: HashMap<EntityUid, Entity>,
     parts: usize,
 }
 
-type Expression = RestrictedExpression;
-
-impl Mapper {
+impl<'a> Mapper<'a> {
     fn fail(&self, message: impl Into<String>) -> MapError {
         let mut path = String::new();
         for segment in &self.path {
@@ -106,7 +108,7 @@ impl Mapper {
 
     fn at<T>(
         &mut self,
-        segment: Segment,
+        segment: Segment<'a>,
         step: impl FnOnce(&mut Self) -> Result<T, MapError>,
     ) -> Result<T, MapError> {
         self.path.push(segment);
@@ -115,7 +117,7 @@ impl Mapper {
         result
     }
 
-    fn map(&mut self, shape: &Shape, value: &Value) -> Result<Expression, MapError> {
+    fn map(&mut self, shape: &'a Shape, value: &'a Json) -> Result<Value, MapError> {
         self.parts += 1;
         if self.parts > MAX_PARTS {
             return Err(self.fail(format!(
@@ -136,7 +138,7 @@ impl Mapper {
             }
             Shape::List(item) => {
                 let (set, count) = self.list(item, value)?;
-                self.finish(vec![("items".to_owned(), set), ("count".to_owned(), count)])
+                self.finish(vec![("items", set), ("count", count)])
             }
             Shape::Tuple(items) => self.tuple(items, value),
             Shape::Tagged(of) => self.tagged(of, value),
@@ -144,7 +146,7 @@ impl Mapper {
             Shape::Maybe(inner) => {
                 let mut pairs = Vec::new();
                 if !value.is_null() {
-                    pairs.push(("value".to_owned(), self.map(inner, value)?));
+                    pairs.push(("value", self.map(inner, value)?));
                 }
                 self.finish(pairs)
             }
@@ -152,11 +154,11 @@ impl Mapper {
         }
     }
 
-    fn finish(&self, pairs: Vec<(String, Expression)>) -> Result<Expression, MapError> {
-        Expression::new_record(pairs).map_err(|error| self.fail(error.to_string()))
+    fn finish<K: AsRef<str>>(&self, pairs: Vec<(K, Value)>) -> Result<Value, MapError> {
+        Value::record(pairs).map_err(|why| self.fail(why))
     }
 
-    fn object<'v>(&self, value: &'v Value) -> Result<&'v Map<String, Value>, MapError> {
+    fn object(&self, value: &'a Json) -> Result<&'a Map<String, Json>, MapError> {
         value
             .as_object()
             .ok_or_else(|| self.fail(expected("an object", value)))
@@ -167,42 +169,48 @@ impl Mapper {
         Ok(EntityUid::from_type_name_and_id(name, EntityId::new(id)))
     }
 
-    fn one_of(&mut self, of: &EnumShape, value: &Value) -> Result<Expression, MapError> {
+    fn one_of(&mut self, of: &EnumShape, value: &Json) -> Result<Value, MapError> {
         let text = value
             .as_str()
             .filter(|text| of.values.iter().any(|known| known == text))
             .ok_or_else(|| self.fail(expected(&choices(&of.values), value)))?;
+        self.member(of, text)
+    }
+
+    /// A value that is known to be one of the list.
+    fn member(&mut self, of: &EnumShape, text: &str) -> Result<Value, MapError> {
         let uid = self.entity_id(&of.entity, text)?;
+        let named = Value::entity(&uid);
         self.entities
-            .entry(uid.clone())
-            .or_insert_with(|| Entity::with_uid(uid.clone()));
-        Ok(Expression::new_entity_uid(uid))
+            .entry(uid)
+            .or_insert_with_key(|uid| Entity::named(uid.clone()));
+        Ok(named)
     }
 
     fn record(
         &mut self,
-        of: &RecordShape,
-        object: &Map<String, Value>,
+        of: &'a RecordShape,
+        object: &'a Map<String, Json>,
         tag: Option<&str>,
-    ) -> Result<Vec<(String, Expression)>, MapError> {
+    ) -> Result<Pairs<'a>, MapError> {
         let mut pairs = Vec::with_capacity(of.fields.len());
         for field in &of.fields {
             let opaque = matches!(field.shape, Shape::Opaque);
             let value = object.get(&field.key);
             match value.filter(|value| opaque || !value.is_null()) {
                 Some(value) => {
-                    self.at(Segment::Key(field.key.clone()), |mapper| {
+                    self.at(Segment::Key(&field.key), |mapper| {
                         mapper.field(field, value, &mut pairs)
                     })?;
                 }
                 None if field.required => {
-                    return self.at(Segment::Key(field.key.clone()), |mapper| {
+                    return self.at(Segment::Key(&field.key), |mapper| {
                         Err(mapper.fail("is missing, send it"))
                     });
                 }
                 None => {
                     if let Some(count) = &field.count {
-                        pairs.push((count.clone(), Expression::new_long(0)));
+                        pairs.push((count, Value::long(0)));
                     }
                 }
             }
@@ -210,10 +218,10 @@ impl Mapper {
         let known = |key: &str| tag == Some(key) || of.fields.iter().any(|f| f.key == key);
         let mut others = object.iter().filter(|(key, _)| !known(key)).peekable();
         match &of.rest {
-            Some((name, map)) => pairs.push((name.clone(), self.tags(map, others)?)),
+            Some((name, map)) => pairs.push((name, self.tags(map, others)?)),
             None => {
                 if let Some((key, _)) = others.peek() {
-                    return self.at(Segment::Key((*key).clone()), |mapper| {
+                    return self.at(Segment::Key(key), |mapper| {
                         Err(mapper.fail(
                             "is not in the tool's schema, so no policy can see it; leave it out, \
                              or declare it in the schema",
@@ -227,21 +235,21 @@ impl Mapper {
 
     fn field(
         &mut self,
-        field: &Field,
-        value: &Value,
-        pairs: &mut Vec<(String, Expression)>,
+        field: &'a Field,
+        value: &'a Json,
+        pairs: &mut Pairs<'a>,
     ) -> Result<(), MapError> {
         if let (Some(count), Shape::List(item)) = (&field.count, &field.shape) {
             let (set, length) = self.list(item, value)?;
-            pairs.push((field.key.clone(), set));
-            pairs.push((count.clone(), length));
+            pairs.push((&field.key, set));
+            pairs.push((count, length));
         } else {
-            pairs.push((field.key.clone(), self.map(&field.shape, value)?));
+            pairs.push((&field.key, self.map(&field.shape, value)?));
         }
         Ok(())
     }
 
-    fn list(&mut self, item: &Shape, value: &Value) -> Result<(Expression, Expression), MapError> {
+    fn list(&mut self, item: &'a Shape, value: &'a Json) -> Result<(Value, Value), MapError> {
         let values = value
             .as_array()
             .ok_or_else(|| self.fail(expected("an array", value)))?;
@@ -250,10 +258,10 @@ impl Mapper {
             mapped.push(self.at(Segment::Index(index), |mapper| mapper.map(item, value))?);
         }
         let count = i64::try_from(values.len()).unwrap_or(i64::MAX);
-        Ok((Expression::new_set(mapped), Expression::new_long(count)))
+        Ok((Value::set(mapped), Value::long(count)))
     }
 
-    fn tuple(&mut self, items: &[(Shape, bool)], value: &Value) -> Result<Expression, MapError> {
+    fn tuple(&mut self, items: &'a [(Shape, bool)], value: &'a Json) -> Result<Value, MapError> {
         let values = value
             .as_array()
             .ok_or_else(|| self.fail(expected("an array", value)))?;
@@ -283,24 +291,24 @@ impl Mapper {
         self.finish(pairs)
     }
 
-    fn tags<'v>(
+    fn tags(
         &mut self,
-        of: &MapShape,
-        entries: impl Iterator<Item = (&'v String, &'v Value)>,
-    ) -> Result<Expression, MapError> {
+        of: &'a MapShape,
+        entries: impl Iterator<Item = (&'a String, &'a Json)>,
+    ) -> Result<Value, MapError> {
         let mut canonical = String::from("{");
         let mut keys = Vec::new();
         let mut tags = Vec::new();
-        let sorted: BTreeMap<&String, &Value> = entries.collect();
+        let sorted: BTreeMap<&'a String, &'a Json> = entries.collect();
         for (key, value) in sorted {
-            self.at(Segment::Key(key.clone()), |mapper| {
+            self.at(Segment::Key(key), |mapper| {
                 string_fits(key).map_err(|message| mapper.fail(message))?;
                 if !value.is_null() {
                     tags.push((key.clone(), mapper.map(&of.value, value)?));
                 }
                 Ok(())
             })?;
-            keys.push(Expression::new_string(key.clone()));
+            keys.push(Value::text(key));
             write_canonical_text(key, &mut canonical);
             canonical.push(':');
             write_canonical(value, &mut canonical);
@@ -308,54 +316,54 @@ impl Mapper {
         }
         canonical.push('}');
         let uid = self.entity_id(&of.entity, &hex(&Sha256::digest(canonical)))?;
-        let attributes = [("keys".to_owned(), Expression::new_set(keys))];
-        let entity = Entity::new_with_tags(uid.clone(), attributes, [], tags)
-            .map_err(|error| self.fail(error.to_string()))?;
-        self.entities.insert(uid.clone(), entity);
-        Ok(Expression::new_entity_uid(uid))
+        let named = Value::entity(&uid);
+        let attributes = [("keys".to_owned(), Value::set(keys))];
+        let entity = Entity::new(uid.clone(), attributes, [], tags);
+        self.entities.insert(uid, entity);
+        Ok(named)
     }
 
-    fn tagged(&mut self, of: &TaggedShape, value: &Value) -> Result<Expression, MapError> {
+    fn tagged(&mut self, of: &'a TaggedShape, value: &'a Json) -> Result<Value, MapError> {
         let (name, content) = match &of.tag {
             Tag::Internal(key) => {
                 let object = self.object(value)?;
                 (object.get(key), Some(value))
             }
             Tag::External => match value {
-                Value::Object(object) if object.len() == 1 => {
+                Json::Object(object) if object.len() == 1 => {
                     let (name, content) = object.iter().next().unzip();
                     return self.variant(of, name.map(String::as_str), content, value);
                 }
                 other => (Some(other), None),
             },
         };
-        self.variant(of, name.and_then(Value::as_str), content, value)
+        self.variant(of, name.and_then(Json::as_str), content, value)
     }
 
     fn variant(
         &mut self,
-        of: &TaggedShape,
+        of: &'a TaggedShape,
         name: Option<&str>,
-        content: Option<&Value>,
-        whole: &Value,
-    ) -> Result<Expression, MapError> {
+        content: Option<&'a Json>,
+        whole: &Json,
+    ) -> Result<Value, MapError> {
         let variant = of
             .variants
             .iter()
             .find(|variant| Some(variant.name.as_str()) == name)
             .ok_or_else(|| self.fail(expected(&choices(&of.kind.values), whole)))?;
-        let kind = self.one_of(&of.kind, &Value::String(variant.name.clone()))?;
-        let mut pairs = vec![("kind".to_owned(), kind)];
+        let kind = self.member(&of.kind, &variant.name)?;
+        let mut pairs: Pairs<'a> = vec![("kind", kind)];
         match (&of.tag, &variant.content, content) {
-            (Tag::Internal(key), Some(Shape::Record(record)), Some(Value::Object(object))) => {
+            (Tag::Internal(key), Some(Shape::Record(record)), Some(Json::Object(object))) => {
                 let inner = self.record(record, object, Some(key))?;
-                pairs.push((variant.attribute.clone(), self.finish(inner)?));
+                pairs.push((&variant.attribute, self.finish(inner)?));
             }
             (Tag::External, Some(shape), Some(content)) => {
-                let inner = self.at(Segment::Key(variant.name.clone()), |mapper| {
+                let inner = self.at(Segment::Key(&variant.name), |mapper| {
                     mapper.map(shape, content)
                 })?;
-                pairs.push((variant.attribute.clone(), inner));
+                pairs.push((&variant.attribute, inner));
             }
             (Tag::External, None, None) => {}
             _ => return Err(self.fail(expected(&choices(&of.kind.values), whole))),
@@ -367,14 +375,14 @@ impl Mapper {
     /// that looks for it finds it.
     fn untagged(
         &mut self,
-        alternatives: &[(String, Shape)],
-        value: &Value,
-    ) -> Result<Expression, MapError> {
+        alternatives: &'a [(String, Shape)],
+        value: &'a Json,
+    ) -> Result<Value, MapError> {
         let mut pairs = Vec::new();
         let mut first_error = None;
         for (name, shape) in alternatives {
             match self.map(shape, value) {
-                Ok(mapped) => pairs.push((name.clone(), mapped)),
+                Ok(mapped) => pairs.push((name.as_str(), mapped)),
                 Err(error) if self.parts > MAX_PARTS => return Err(error),
                 Err(error) => first_error = first_error.or(Some(error)),
             }
@@ -385,17 +393,14 @@ impl Mapper {
         }
     }
 
-    fn opaque(&mut self, value: &Value) -> Result<Expression, MapError> {
+    fn opaque(&mut self, value: &Json) -> Result<Value, MapError> {
         let mut canonical = String::new();
         write_canonical(value, &mut canonical);
         let bytes = i64::try_from(canonical.len()).unwrap_or(i64::MAX);
         self.finish(vec![
-            ("present".to_owned(), Expression::new_bool(!value.is_null())),
-            ("bytes".to_owned(), Expression::new_long(bytes)),
-            (
-                "sha256".to_owned(),
-                Expression::new_string(hex(&Sha256::digest(canonical))),
-            ),
+            ("present", Value::bool(!value.is_null())),
+            ("bytes", Value::long(bytes)),
+            ("sha256", Value::text(&hex(&Sha256::digest(canonical)))),
         ])
     }
 }
@@ -407,10 +412,10 @@ fn choices(values: &[String]) -> String {
 }
 
 /// JSON with sorted keys and without white space, so that equal values have equal digests.
-fn write_canonical(value: &Value, out: &mut String) {
+fn write_canonical(value: &Json, out: &mut String) {
     match value {
-        Value::Object(object) => {
-            let sorted: BTreeMap<&String, &Value> = object.iter().collect();
+        Json::Object(object) => {
+            let sorted: BTreeMap<&String, &Json> = object.iter().collect();
             out.push('{');
             for (index, (key, value)) in sorted.into_iter().enumerate() {
                 if index > 0 {
@@ -422,7 +427,7 @@ fn write_canonical(value: &Value, out: &mut String) {
             }
             out.push('}');
         }
-        Value::Array(values) => {
+        Json::Array(values) => {
             out.push('[');
             for (index, value) in values.iter().enumerate() {
                 if index > 0 {
@@ -439,11 +444,11 @@ fn write_canonical(value: &Value, out: &mut String) {
 }
 
 fn write_canonical_text(text: &str, out: &mut String) {
-    let _ = write!(out, "{}", Value::from(text));
+    let _ = write!(out, "{}", Json::from(text));
 }
 
 /// Digest of arguments for explanations; none of those that are nested too deep to be decided on.
-pub(crate) fn arguments_digest(arguments: &Value) -> String {
+pub(crate) fn arguments_digest(arguments: &Json) -> String {
     let mut canonical = String::new();
     if !deeper_than(arguments, MAX_DEPTH) {
         write_canonical(arguments, &mut canonical);
