@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use crate::declaration::{PolicySource, Settings, ToolDeclaration};
 use crate::load_error::LoadError;
 use crate::set::PolicySet;
+use crate::slice::Schemas;
 
 /// Holds the policy set in force and replaces it in one step.
 ///
@@ -19,6 +20,8 @@ pub struct PolicyEngine {
     current: ArcSwap<PolicySet>,
     /// Reloads happen one after the other, so that the last one to be called is the one that stays.
     reloading: Mutex<()>,
+    /// Those of the loads before.
+    schemas: Schemas,
 }
 
 impl PolicyEngine {
@@ -31,7 +34,7 @@ impl PolicyEngine {
     pub fn built_in(tools: Vec<ToolDeclaration>) -> Result<Self, LoadError> {
         let settings = Settings::default();
         let set = PolicySet::built_in(&tools, &settings)?;
-        Ok(Self::holding(tools, settings, set))
+        Ok(Self::holding(tools, settings, set, Schemas::default()))
     }
 
     /// Loads the application's policies. From here on default deny holds for all three questions,
@@ -54,8 +57,9 @@ impl PolicyEngine {
         sources: &[PolicySource],
         settings: Settings,
     ) -> Result<Self, LoadError> {
-        let set = PolicySet::load(&tools, sources, &settings)?;
-        Ok(Self::holding(tools, settings, set))
+        let schemas = Schemas::default();
+        let set = PolicySet::load(&tools, sources, &settings, &schemas)?;
+        Ok(Self::holding(tools, settings, set, schemas))
     }
 
     /// Puts other policies in force, in one step, for every decision that starts after it.
@@ -68,7 +72,7 @@ impl PolicyEngine {
             .reloading
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let set = PolicySet::load(&self.tools, sources, &self.settings)?;
+        let set = PolicySet::load(&self.tools, sources, &self.settings, &self.schemas)?;
         self.current.store(Arc::new(set));
         Ok(())
     }
@@ -82,12 +86,18 @@ impl PolicyEngine {
         &self.settings
     }
 
-    fn holding(tools: Vec<ToolDeclaration>, settings: Settings, set: PolicySet) -> Self {
+    fn holding(
+        tools: Vec<ToolDeclaration>,
+        settings: Settings,
+        set: PolicySet,
+        schemas: Schemas,
+    ) -> Self {
         Self {
             tools,
             settings,
             current: ArcSwap::from_pointee(set),
             reloading: Mutex::new(()),
+            schemas,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::load_error::{Finding, LoadError};
 use crate::policy::{LoadedPolicy, parse};
 use crate::session::{fields, session_type};
 use crate::set::{Held, PolicySet, nobodies};
-use crate::slice::{Cutting, Remarks, Schemas, digest};
+use crate::slice::{Cutting, Preamble, Remarks, Schemas, digest};
 use crate::source::{Statement, statements};
 use crate::tool::{Tool, Vocabulary, preamble};
 
@@ -33,19 +33,22 @@ impl PolicySet {
         settings: &Settings,
     ) -> Result<Self, LoadError> {
         let sources = [PolicySource::new("agentkit built-in", BUILT_IN)];
-        load(Tool::unread_all(tools), &sources, settings, true)
+        let schemas = Schemas::default();
+        load(Tool::unread_all(tools), &sources, settings, true, &schemas)
     }
 
     pub(crate) fn load(
         tools: &[ToolDeclaration],
         sources: &[PolicySource],
         settings: &Settings,
+        schemas: &Schemas,
     ) -> Result<Self, LoadError> {
         load(
             Tool::read_all(tools, &settings.extension),
             sources,
             settings,
             false,
+            schemas,
         )
     }
 }
@@ -55,6 +58,7 @@ fn load(
     sources: &[PolicySource],
     settings: &Settings,
     built_in: bool,
+    schemas: &Schemas,
 ) -> Result<PolicySet, LoadError> {
     let tools = tools.map_err(LoadError::new)?;
     let bytes: usize = sources.iter().map(|source| source.text.len()).sum();
@@ -66,7 +70,7 @@ fn load(
         return Err(LoadError::new(vec![finding]));
     }
     stacker::grow(LOAD_STACK, || {
-        load_on_stack(tools, sources, settings, built_in)
+        load_on_stack(tools, sources, settings, built_in, schemas)
     })
 }
 
@@ -93,6 +97,7 @@ fn load_on_stack(
     sources: &[PolicySource],
     settings: &Settings,
     built_in: bool,
+    schemas: &Schemas,
 ) -> Result<PolicySet, LoadError> {
     let mut findings = Vec::new();
     if !built_in {
@@ -114,7 +119,7 @@ fn load_on_stack(
         settings,
         built_in,
     };
-    let set = read.assemble(findings, places, None, &Schemas::default());
+    let set = read.assemble(findings, places, None, schemas);
     match set {
         Ok(mut set) => {
             set.warnings = in_order(set.warnings, sources);
@@ -182,6 +187,10 @@ impl Read<'_> {
         let settings = self.settings;
         let preamble = preamble(settings);
         let mut schema_text = preamble.clone();
+        let preamble = Preamble::read(preamble).map_err(|why| {
+            let message = format!("the generated schema is not accepted: {why}");
+            vec![Finding::about(message)]
+        })?;
         for tool in &self.tools {
             let session = session_type(fields(tool, settings).iter());
             let session = session.as_deref();

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use cedar_policy::pst::ActionConstraint;
-use cedar_policy::{Entities, EntityId, EntityUid, Schema};
+use cedar_policy::{Entities, EntityId, EntityUid, Schema, SchemaFragment};
 use sha2::{Digest as _, Sha256};
 
 use crate::answering::Answering;
@@ -89,7 +89,7 @@ impl Slice {
 /// What slices are cut from.
 pub(crate) struct Cutting<'a> {
     /// The entity types and groups that every tool's schema begins with.
-    pub(crate) preamble: String,
+    pub(crate) preamble: Preamble,
     pub(crate) answering: &'a Answering<'a>,
     pub(crate) statements: HashMap<&'a str, &'a Statement<'a>>,
     pub(crate) vocabulary: &'a Vocabulary,
@@ -97,34 +97,45 @@ pub(crate) struct Cutting<'a> {
     pub(crate) schemas: &'a Schemas,
 }
 
-/// The schemas that were read already, by their text: whoever cuts the same slices again and again
-/// reads each once.
-#[derive(Default)]
-pub(crate) struct Schemas(Option<Mutex<HashMap<String, Schema>>>);
+/// The schemas that were read already, by their text. Reading them is most of what a load costs,
+/// and of one load to the next most stay as they are.
+#[derive(Debug, Default)]
+pub(crate) struct Schemas(Mutex<HashMap<String, Schema>>);
 
 impl Schemas {
-    /// Keeps what is read.
-    #[cfg(feature = "suite")]
-    pub(crate) fn kept() -> Self {
-        Self(Some(Mutex::default()))
-    }
+    /// More than this are not kept; policies that are edited again and again must not fill memory.
+    const MOST: usize = 4_096;
 
-    fn read(&self, text: String) -> Result<Schema, String> {
-        let read = |text: &str| {
-            Schema::from_cedarschema_str(text)
-                .map(|(schema, _)| schema)
-                .map_err(|error| error.to_string())
-        };
-        let Some(kept) = &self.0 else {
-            return read(&text);
-        };
-        let kept = || kept.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Reads a text that begins with `preamble`, which was read already.
+    fn read(&self, preamble: &Preamble, text: String) -> Result<Schema, String> {
+        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(schema) = kept().get(&text) {
             return Ok(schema.clone());
         }
-        let schema = read(&text)?;
-        kept().insert(text, schema.clone());
+        let own = text.strip_prefix(&preamble.text).unwrap_or(&text);
+        let (own, _) = SchemaFragment::from_cedarschema_str(own).map_err(|e| e.to_string())?;
+        let schema = Schema::from_schema_fragments([preamble.fragment.clone(), own])
+            .map_err(|error| error.to_string())?;
+        let mut kept = kept();
+        if kept.len() >= Self::MOST {
+            kept.clear();
+        }
+        kept.insert(text, schema.clone());
         Ok(schema)
+    }
+}
+
+/// What every tool's schema begins with.
+pub(crate) struct Preamble {
+    text: String,
+    fragment: SchemaFragment,
+}
+
+impl Preamble {
+    pub(crate) fn read(text: String) -> Result<Self, String> {
+        let (fragment, _) =
+            SchemaFragment::from_cedarschema_str(&text).map_err(|error| error.to_string())?;
+        Ok(Self { text, fragment })
     }
 }
 
@@ -248,7 +259,7 @@ impl Cutting<'_> {
             .each_ref()
             .map(|read| session::session_type(read.iter()));
         let types = types.each_ref().map(Option::as_deref);
-        let mut text = self.preamble.clone();
+        let mut text = self.preamble.text.clone();
         tool.declare(types, &self.settings.extension, &mut text);
         text
     }
@@ -276,7 +287,7 @@ impl Cutting<'_> {
                 let _ = writeln!(text, "action {};", quoted(action));
             }
         }
-        self.schemas.read(text)
+        self.schemas.read(&self.preamble, text)
     }
 }
 

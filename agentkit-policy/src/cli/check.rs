@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::declaration::Settings;
 use crate::set::PolicySet;
+use crate::slice::Schemas;
 use crate::suite::read_tools;
 
 use super::input::Input;
@@ -88,7 +89,7 @@ pub(super) fn schema(
             Err(error) => return invalid(&error, Format::Text, out, err),
         }
     }
-    match PolicySet::load(&tools, &[], &Settings::default()) {
+    match PolicySet::load(&tools, &[], &Settings::default(), &Schemas::default()) {
         Ok(set) => {
             write!(out, "{}", set.schema_text())?;
             Ok(OK)

@@ -7,6 +7,7 @@ use clap::Args;
 use crate::declaration::{PolicySource, Settings, ToolDeclaration};
 use crate::load_error::{Finding, LoadError};
 use crate::set::PolicySet;
+use crate::slice::Schemas;
 use crate::suite::{Suite, read_policies, read_tools};
 
 #[derive(Debug, Args)]
@@ -70,7 +71,9 @@ impl Loaded {
     pub(super) fn load(&self) -> Result<PolicySet, LoadError> {
         match self {
             Self::Suite(suite) => suite.load(),
-            Self::Files(tools, sources) => PolicySet::load(tools, sources, &Settings::default()),
+            Self::Files(tools, sources) => {
+                PolicySet::load(tools, sources, &Settings::default(), &Schemas::default())
+            }
         }
     }
 }

@@ -35,7 +35,7 @@ impl<'a> Bench<'a> {
             policies,
             vocabulary,
             settings,
-            schemas: Schemas::kept(),
+            schemas: Schemas::default(),
         })
     }
 

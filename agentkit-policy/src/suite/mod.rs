@@ -71,6 +71,7 @@ use crate::declaration::{PolicySource, Settings, ToolDeclaration};
 use crate::heard::Listener;
 use crate::load_error::LoadError;
 use crate::set::PolicySet;
+use crate::slice::Schemas;
 
 use case::{Case, Equivalent};
 use invariant::Invariant;
@@ -196,7 +197,12 @@ impl Suite {
     ///
     /// As for [`PolicyEngine::load`](crate::PolicyEngine::load).
     pub fn load(&self) -> Result<PolicySet, LoadError> {
-        PolicySet::load(&self.tools, &self.sources, &self.settings)
+        PolicySet::load(
+            &self.tools,
+            &self.sources,
+            &self.settings,
+            &Schemas::default(),
+        )
     }
 
     /// Runs every case, and what the options ask for besides.

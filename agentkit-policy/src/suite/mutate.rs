@@ -12,6 +12,7 @@ use crate::decision::Question;
 use crate::declaration::PolicySource;
 use crate::load_error::{Finding, LoadError};
 use crate::set::PolicySet;
+use crate::slice::Schemas;
 use crate::slice::Slice;
 
 use super::Suite;
@@ -76,7 +77,7 @@ pub(crate) fn run(suite: &Suite, set: &PolicySet, limit: Duration) -> Result<Mut
         .into_iter()
         .map(|(id, text)| PolicySource::new(id, text))
         .collect();
-    let again = PolicySet::load(&suite.tools, &sources, &suite.settings)?;
+    let again = PolicySet::load(&suite.tools, &sources, &suite.settings, &Schemas::default())?;
     if let Some(tool) = set
         .slices
         .keys()
