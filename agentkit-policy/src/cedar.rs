@@ -3,8 +3,8 @@
 //! Cedar's public interface takes every value as an expression: the names of constructors are
 //! parsed, the expressions are evaluated anew for each question, and the closure of hierarchies
 //! that are closed already is computed again. That was most of what a decision cost. What is made
-//! here skips that work and no check: [`cedar_policy::Request::new`] still holds each context
-//! against the schema.
+//! here skips that work and no check: each context is held against the schema by
+//! [`crate::context_type`], which says why that is as safe as Cedar's own check.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, LazyLock};

@@ -110,7 +110,8 @@
 //! A fact that is read or declared and was not handed in denies the call; nothing is defaulted.
 //!
 //! Arguments are never read as Cedar's JSON, so nothing in them can pose as an entity or as an
-//! extension value.
+//! extension value. Every question's context is held against the generated schema before it is
+//! asked; what is not of its declared type denies.
 //!
 //! # Never fail open
 //!
