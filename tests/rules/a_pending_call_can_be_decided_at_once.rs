@@ -1,6 +1,9 @@
 use agentkit::{
     memory::Thread,
-    model::scripted::{Reply, ScriptedModel},
+    model::{
+        ChatModel, Message, ModelError, ModelName, ModelRequest, ModelStream,
+        scripted::{Reply, ScriptedModel},
+    },
     prelude::*,
 };
 use serde_json::json;
@@ -85,4 +88,105 @@ async fn twenty_rounds_on_one_thread_add_the_same_rows_each() {
         "{growth:?}"
     );
     assert_eq!(world.ledger.effects().len(), 20);
+}
+
+/// Keeps nothing of what it is shown: fifty lookups, then payments, one a step.
+struct Forgetful(ModelName);
+
+const LOOKUPS: usize = 50;
+const ROUNDS: usize = 20;
+
+#[async_trait::async_trait]
+impl ChatModel for Forgetful {
+    fn name(&self) -> &ModelName {
+        &self.0
+    }
+
+    async fn stream(&self, request: &ModelRequest) -> Result<ModelStream, ModelError> {
+        let said = |message: &&Message| matches!(message, Message::Assistant(_));
+        let step = request.messages.iter().filter(said).count();
+        let reply = if step < LOOKUPS {
+            Reply::calls().call("lookup", &json!({ "step": step }))
+        } else if step < LOOKUPS + ROUNDS {
+            Reply::calls().call("pay", &json!({"to": "bob", "cents": step}))
+        } else {
+            Reply::text("done")
+        };
+        ScriptedModel::new().reply(reply).stream(request).await
+    }
+}
+
+/// Look something up: 400 KB of it.
+#[tool(read_only)]
+pub async fn lookup(step: u32) -> String {
+    format!("{step:06}").repeat(400_000 / 6)
+}
+
+/// A desk that looks things up.
+#[agent(name = "archive", model = "test/scripted", instructions = "You look up.", tools = [lookup, pay])]
+pub struct Archive;
+
+/// How many characters and bytes stand in all rows.
+async fn stored_size(world: &World) -> i64 {
+    use sea_orm::{ConnectionTrait as _, Database, Statement};
+    let database = Database::connect(world.url()).await.unwrap();
+    let columns: [(&str, &[&str]); 5] = [
+        ("messages", &["body"]),
+        (
+            "calls",
+            &["arguments", "payload", "answer", "outcome", "gate"],
+        ),
+        ("decisions", &["approver", "reason", "content"]),
+        ("events", &["body"]),
+        ("journal", &["body"]),
+    ];
+    let mut size = 0;
+    for (table, columns) in columns {
+        for column in columns {
+            let sql = format!(
+                "SELECT CAST(COALESCE(SUM(LENGTH({column})), 0) AS DECIMAL(20)) AS n \
+                 FROM agentkit_{table}"
+            );
+            let sql = match database.get_database_backend() {
+                sea_orm::DbBackend::MySql => sql.replace("DECIMAL(20)", "SIGNED"),
+                _ => sql.replace("DECIMAL(20)", "BIGINT"),
+            };
+            let statement = Statement::from_string(database.get_database_backend(), sql);
+            let row = database.query_one_raw(statement).await.unwrap().unwrap();
+            size += row.try_get::<i64>("", "n").unwrap();
+        }
+    }
+    size
+}
+
+#[tokio::test]
+async fn twenty_megabytes_of_conversation_make_no_pause_larger() {
+    let world = World::new();
+    let archive = Archive::builder()
+        .store(world.store().await)
+        .model(Forgetful("test/forgetful".parse().unwrap()))
+        .ctx(world.ledger.clone())
+        .build()
+        .unwrap();
+    let input = Input::new(alice(), "go").max_steps(100);
+    let run = suspended(archive.generate(input).await.unwrap()).run;
+    let mut sizes = vec![stored_size(&world).await];
+    assert!(sizes[0] > 20_000_000, "{sizes:?}");
+    for round in 1..=ROUNDS {
+        let call = the_one(&archive, &run).await;
+        archive.decide(&fiona(), approve(&call)).await.unwrap();
+        let outcome = archive.resume_and_wait(&run).await.unwrap();
+        if round == ROUNDS {
+            assert_eq!(finished(outcome), "done");
+        } else {
+            suspended(outcome);
+        }
+        sizes.push(stored_size(&world).await);
+    }
+    let mut growth: Vec<_> = sizes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // The last one makes no call that waits.
+    assert!(growth.pop().unwrap() < 16_384);
+    let (least, most) = (growth.iter().min().unwrap(), growth.iter().max().unwrap());
+    assert!(*most < 16_384, "{growth:?}");
+    assert!(most - least <= 64, "{growth:?}");
 }
