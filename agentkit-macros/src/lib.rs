@@ -10,6 +10,7 @@
 mod agent;
 mod docs;
 mod list;
+mod located;
 mod name;
 mod options;
 mod problems;

@@ -10,7 +10,7 @@ use syn::{
     spanned::Spanned as _,
 };
 
-use crate::{options::split, problems::Problems};
+use crate::{located, options::split, problems::Problems};
 
 /// One tool or agent of a list.
 pub(crate) struct ListedTool {
@@ -105,9 +105,9 @@ fn article(what: &str) -> &'static str {
 pub(crate) fn vector(root: &TokenStream, tools: &[ListedTool]) -> TokenStream {
     let list = syn::Ident::new("list", Span::mixed_site());
     let pushes = tools.iter().map(|tool| {
-        let (conditions, path) = (&tool.conditions, &tool.path);
-        let push = quote_spanned!(path.span()=> #root::__private::erase::<#path>());
-        quote!(#(#conditions)* #list.push(#push);)
+        let conditions = &tool.conditions;
+        let tool = tool.of_tool(root, &quote!(tool()));
+        quote!(#(#conditions)* #list.push(#tool);)
     });
     let names = names(root, tools);
     quote!({
@@ -122,12 +122,35 @@ pub(crate) fn vector(root: &TokenStream, tools: &[ListedTool]) -> TokenStream {
 /// An expression: the names of the tools, as `&[&str]`.
 fn names(root: &TokenStream, tools: &[ListedTool]) -> TokenStream {
     let names = tools.iter().map(|tool| {
-        let (conditions, path) = (&tool.conditions, &tool.path);
-        // A path that is no tool is reported where the tool is made.
-        let name = quote_spanned!(path.span()=> <#path as #root::__private::Tool>::NAME);
+        let conditions = &tool.conditions;
+        let name = tool.of_tool(root, &quote!(NAME));
         quote!(#(#conditions)* #name)
     });
     quote!(&[#(#names),*])
+}
+
+impl ListedTool {
+    /// `<T as Listed>::item` for a tool `T`, all of it where the entry is written. What
+    /// is needed of an entry is said in this form only: the errors of one that is no tool are
+    /// equal then, and are printed once.
+    pub(crate) fn of_tool(&self, root: &TokenStream, item: &TokenStream) -> TokenStream {
+        let (path, span) = (&self.path, self.path.span());
+        let (root, item) = (
+            located::as_written(root, span),
+            located::as_written(item, span),
+        );
+        quote_spanned!(span=> <#path as #root::__private::Listed>::#item)
+    }
+
+    /// The same of an agent: `<A as Agent>::item`.
+    pub(crate) fn of_agent(&self, root: &TokenStream, item: &TokenStream) -> TokenStream {
+        let (path, span) = (&self.path, self.path.span());
+        let (root, item) = (
+            located::as_written(root, span),
+            located::as_written(item, span),
+        );
+        quote_spanned!(span=> <#path as #root::__private::Agent>::#item)
+    }
 }
 
 pub(crate) fn expand(list: TokenStream) -> TokenStream {

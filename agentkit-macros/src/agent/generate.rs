@@ -1,14 +1,14 @@
 //! Turns the model of an agent into code.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{Ident, spanned::Spanned as _};
 
 use super::{
     model::{Agent, Dynamic, Members},
     variants,
 };
-use crate::{docs::Docs, list, name};
+use crate::{docs::Docs, list, located, name};
 
 /// The enums and the implementation.
 pub(super) fn agent(agent: &Agent) -> TokenStream {
@@ -64,26 +64,27 @@ fn enums(agent: &Agent) -> TokenStream {
     );
     let mut calls = TokenStream::new();
     let mut answers = TokenStream::new();
-    for (variant, path, conditions) in agent.tools.iter() {
+    for (variant, tool, conditions) in agent.tools.iter() {
         let call_doc = format!("A call of `{variant}`.");
         let answer_doc = format!("The answer to a question of `{variant}`.");
-        let call = quote_spanned!(path.span()=> #root::__private::Pending<#path>);
-        let answer = quote_spanned!(path.span()=> <#path as #root::__private::Tool>::Resume);
+        let call = tool.of_tool(root, &quote!(Pending));
+        let answer = tool.of_tool(root, &quote!(Resume));
         calls.extend(quote!(#[doc = #call_doc] #(#conditions)* #variant(#call),));
         answers.extend(quote!(#[doc = #answer_doc] #(#conditions)* #variant(#answer),));
     }
-    for (variant, path, conditions) in agent.agents.iter() {
+    for (variant, below, conditions) in agent.agents.iter() {
         let task = variants::task(variant);
         let task_doc = format!("A task that is to be handed to `{variant}`.");
         let call_doc = format!("A call that waits in a run of `{variant}`, or below it.");
         let answer_doc =
             format!("The answer to a question that was asked in a run of `{variant}`.");
-        let below = quote_spanned!(path.span()=> <#path as #root::__private::Agent>);
+        let call = below.of_agent(root, &quote!(Pending));
+        let answer = below.of_agent(root, &quote!(Resume));
         calls.extend(quote! {
             #[doc = #task_doc] #(#conditions)* #task(#root::__private::TaskApproval),
-            #[doc = #call_doc] #(#conditions)* #variant(#below::Pending),
+            #[doc = #call_doc] #(#conditions)* #variant(#call),
         });
-        answers.extend(quote!(#[doc = #answer_doc] #(#conditions)* #variant(#below::Resume),));
+        answers.extend(quote!(#[doc = #answer_doc] #(#conditions)* #variant(#answer),));
     }
     if agent.dynamic.is_some() {
         calls.extend(quote! {
@@ -100,7 +101,6 @@ fn enums(agent: &Agent) -> TokenStream {
     quote! {
         #[doc = #pending_doc]
         #[allow(clippy::large_enum_variant, dead_code, private_interfaces)]
-        #[derive(::core::fmt::Debug)]
         #visibility enum #pending<> { #calls }
 
         #[doc = #resume_doc]
@@ -124,11 +124,15 @@ fn implementation(agent: &Agent) -> TokenStream {
         Dynamic::Expression(tools) => Some(quote!(.tools(#tools))),
         Dynamic::None | Dynamic::Builder => None,
     };
-    let below = agent.agents.iter().map(|(_, path, conditions)| {
-        quote! {
-            #(#conditions)*
-            let #definition = #definition.agent(<#path as #root::__private::Agent>::definition());
-        }
+    let below = agent.agents.iter().map(|(_, below, conditions)| {
+        let below = below.of_agent(root, &quote!(definition()));
+        quote!(#(#conditions)* let #definition = #definition.agent(#below);)
+    });
+    let all_below = agents_below(agent);
+    // The constant of a generic type is evaluated where the type is used, if at all.
+    let measured = (all_below.is_some() && agent.generics.params.is_empty()).then(|| {
+        quote!(const _: ::core::primitive::usize =
+            <#type_name as #root::__private::Agent>::AGENTS_BELOW;)
     });
     let defaults = defaults(agent);
     let span = agent.type_name.span().resolved_at(Span::call_site());
@@ -162,6 +166,8 @@ fn implementation(agent: &Agent) -> TokenStream {
         }
     });
     quote! {
+        // Where another type is no agent, that this one is does not help.
+        #[diagnostic::do_not_recommend]
         #[automatically_derived]
         impl #before #root::__private::Agent for #type_name #of_type #clause {
             type Pending = #pending;
@@ -183,11 +189,34 @@ fn implementation(agent: &Agent) -> TokenStream {
             fn name() -> #root::__private::String {
                 #root::__private::agent_name(#name)
             }
+
+            #all_below
         }
+        #measured
         #dynamic
         #pending_set
         #resume_set
     }
+}
+
+/// The constant `AGENTS_BELOW`, where there are any. It has no value if an agent is below itself,
+/// and the compiler says so at each agent of the circle and at the entry that leads to the next.
+fn agents_below(agent: &Agent) -> Option<TokenStream> {
+    if agent.agents.listed.is_empty() {
+        return None;
+    }
+    let root = &agent.root;
+    let span = agent.type_name.span();
+    let below = agent.agents.iter().map(|(_, below, conditions)| {
+        let path_span = below.path.span();
+        let below = below.of_agent(root, &quote!(AGENTS_BELOW));
+        let one = quote_spanned!(path_span=> 1 + #below);
+        quote!(#(#conditions)* { #one },)
+    });
+    Some(quote_spanned!(span=>
+        const AGENTS_BELOW: ::core::primitive::usize =
+            #root::__private::sum(&[#(#below)*]);
+    ))
 }
 
 /// A call that sets the defaults of runs, if there are any.
@@ -211,37 +240,45 @@ fn pending_set(agent: &Agent) -> TokenStream {
     let root = &agent.root;
     let pending = pending_name(agent);
     let call = Ident::new("call", Span::mixed_site());
-    let found = Ident::new("found", Span::mixed_site());
-    let agents = agent.agents.iter().map(|(variant, path, conditions)| {
-        let task = variants::task(variant);
-        quote! {
-            #(#conditions)*
-            if let ::core::option::Option::Some(#found) =
-                #root::__private::pending_below::<#path>(&#call)
+    // All of an arm stands where its entry is written: see `ListedTool::of_tool`.
+    let agents = agent.agents.iter().map(|(variant, below, conditions)| {
+        let span = below.path.span();
+        let here = located::as_written(root, span);
+        let task = at(span, &variants::task(variant));
+        let set = below.of_agent(root, &quote!(Pending));
+        let name = below.of_agent(root, &quote!(name()));
+        let held = held(span);
+        let typed = constructed(span, variant, &held.to_token_stream());
+        let below = quote_spanned!(span=>
+            if let ::core::option::Option::Some(#held) =
+                #here::__private::pending_below::<#set>(&#name, &#call)
             {
-                return #found.map(Self::#variant);
+                return #typed;
             }
-            #(#conditions)*
-            if let ::core::option::Option::Some(#found) =
-                #root::__private::pending_task::<#path>(&#call)
+        );
+        let task = quote_spanned!(span=>
+            if let ::core::option::Option::Some(#held) =
+                #here::__private::pending_task(&#name, &#call)
             {
-                return #found.map(Self::#task);
+                return #held.map(Self::#task);
             }
-        }
+        );
+        quote!(#(#conditions)* #below #(#conditions)* #task)
     });
-    let tools = agent.tools.iter().map(|(variant, path, conditions)| {
-        quote! {
-            #(#conditions)*
-            if #call.tool == <#path as #root::__private::Tool>::NAME {
-                return #root::__private::Pending::<#path>::from_call(#call).map(Self::#variant);
-            }
-        }
+    let tools = agent.tools.iter().map(|(variant, tool, conditions)| {
+        let span = tool.path.span();
+        let name = tool.of_tool(root, &quote!(NAME));
+        let typed = tool.of_tool(root, &quote!(typed));
+        let typed = constructed(span, variant, &quote_spanned!(span=> #typed(#call)));
+        let arm = quote_spanned!(span=> if #call.tool == #name { return #typed; });
+        quote!(#(#conditions)* #arm)
     });
     let rest = if agent.dynamic.is_some() {
         quote!(#root::__private::pending_other(#call).map(Self::Other))
     } else {
         quote!(::core::result::Result::Err(#root::__private::PendingError::unknown_tool(&#call)))
     };
+    let debug = debug(agent);
     quote! {
         #[automatically_derived]
         impl #root::__private::PendingSet for #pending {
@@ -251,6 +288,73 @@ fn pending_set(agent: &Agent) -> TokenStream {
                 #(#agents)*
                 #(#tools)*
                 #rest
+            }
+        }
+
+        #debug
+    }
+}
+
+/// The name at `span`.
+fn at(span: Span, name: &Ident) -> Ident {
+    Ident::new(&name.to_string(), span)
+}
+
+/// A local of an arm. It has no hygiene, so that errors at it are those of the entry.
+fn held(span: Span) -> Ident {
+    Ident::new("__agentkit_held", span)
+}
+
+/// What `result` holds, in a variant. Not by `Result::map`: it would demand, where an entry of the
+/// list is wrong, in its own words what was demanded already.
+fn constructed(span: Span, variant: &Ident, result: &TokenStream) -> TokenStream {
+    let (held, variant) = (held(span), at(span, variant));
+    quote_spanned!(span=>
+        match #result {
+            ::core::result::Result::Ok(#held) => ::core::result::Result::Ok(Self::#variant(#held)),
+            ::core::result::Result::Err(#held) => ::core::result::Result::Err(#held),
+        }
+    )
+}
+
+/// By hand: a derive would say once more what is wrong with an entry of a list.
+fn debug(agent: &Agent) -> TokenStream {
+    let root = &agent.root;
+    let pending = pending_name(agent);
+    let f = Ident::new("f", Span::mixed_site());
+    let mut arms = TokenStream::new();
+    for (variant, tool, conditions) in agent.tools.iter() {
+        let span = tool.path.span();
+        let (held, text) = (held(span), variant.to_string());
+        let variant = at(span, variant);
+        let show = tool.of_tool(root, &quote!(show));
+        let arm = quote_spanned!(span=> Self::#variant(ref #held) => #show(#held, #text, #f),);
+        arms.extend(quote!(#(#conditions)* #arm));
+    }
+    let mut plain = |span: Span, variant: &Ident, conditions: &[syn::Attribute]| {
+        let (held, text) = (held(span), variant.to_string());
+        let (variant, here) = (at(span, variant), located::as_written(root, span));
+        let arm = quote_spanned!(span=>
+            Self::#variant(ref #held) => #here::__private::show(#held, #text, #f),
+        );
+        arms.extend(quote!(#(#conditions)* #arm));
+    };
+    for (variant, below, conditions) in agent.agents.iter() {
+        let span = below.path.span();
+        plain(span, &variants::task(variant), conditions);
+        plain(span, variant, conditions);
+    }
+    if agent.dynamic.is_some() {
+        let other = Ident::new("Other", Span::call_site());
+        plain(Span::call_site(), &other, &[]);
+    }
+    // Matched by its place, as an enum without variants has to be.
+    quote! {
+        #[automatically_derived]
+        impl ::core::fmt::Debug for #pending {
+            #[allow(unused_variables)]
+            fn fmt(&self, #f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                match *self { #arms }
             }
         }
     }
@@ -265,29 +369,36 @@ fn resume_set(agent: &Agent) -> TokenStream {
     let mut decode = TokenStream::new();
     let mut tools = TokenStream::new();
     let mut encode = TokenStream::new();
-    for (variant, path, conditions) in agent.tools.iter() {
-        let tool_name = quote!(<#path as #root::__private::Tool>::NAME);
-        decode.extend(quote! {
-            #(#conditions)*
-            if #tool == #tool_name {
-                return #root::__private::decode_answer::<#path>(#answer).map(Self::#variant);
-            }
-        });
-        tools.extend(quote!(#(#conditions)* Self::#variant(_) => #tool_name,));
-        encode.extend(quote! {
-            #(#conditions)*
-            Self::#variant(ref #answer) => #root::__private::encode_answer(#answer),
-        });
+    for (variant, listed, conditions) in agent.tools.iter() {
+        let span = listed.path.span();
+        let (held, here) = (held(span), at(span, variant));
+        let tool_name = listed.of_tool(root, &quote!(NAME));
+        let typed = listed.of_tool(root, &quote!(answer));
+        let typed = constructed(span, variant, &quote_spanned!(span=> #typed(#answer)));
+        let text = listed.of_tool(root, &quote!(encode));
+        let arm = quote_spanned!(span=> if #tool == #tool_name { return #typed; });
+        decode.extend(quote!(#(#conditions)* #arm));
+        let arm = quote_spanned!(span=> Self::#here(_) => #tool_name,);
+        tools.extend(quote!(#(#conditions)* #arm));
+        let arm = quote_spanned!(span=> Self::#here(ref #held) => #text(#held),);
+        encode.extend(quote!(#(#conditions)* #arm));
     }
-    for (variant, _, conditions) in agent.agents.iter() {
-        tools.extend(quote! {
-            #(#conditions)*
-            Self::#variant(ref #answer) => #root::__private::ResumeSet::tool(#answer),
-        });
-        encode.extend(quote! {
-            #(#conditions)*
-            Self::#variant(ref #answer) => #root::__private::ResumeSet::encode(#answer),
-        });
+    for (variant, below, conditions) in agent.agents.iter() {
+        let span = below.path.span();
+        let (held, variant) = (held(span), at(span, variant));
+        let here = located::as_written(root, span);
+        let arm = quote_spanned!(span=>
+            Self::#variant(ref #held) => #here::__private::ResumeSet::tool(#held),
+        );
+        tools.extend(quote!(#(#conditions)* #arm));
+        let arm = quote_spanned!(span=>
+            Self::#variant(ref #held) => #here::__private::ResumeSet::encode(#held),
+        );
+        encode.extend(quote!(#(#conditions)* #arm));
+        // Where the entry is no agent this function has the error of the entry, and none of its own
+        // about what it returns.
+        let name = below.of_agent(root, &quote!(name));
+        decode.extend(quote!(#(#conditions)* let _ = #name;));
     }
     let rest = if agent.dynamic.is_some() {
         tools.extend(quote!(Self::Other(ref #answer) => &#answer.tool,));
@@ -351,17 +462,22 @@ fn decode_for(agent: &Agent) -> Option<TokenStream> {
     let root = &agent.root;
     let call = Ident::new("call", Span::mixed_site());
     let answer = Ident::new("answer", Span::mixed_site());
-    let found = Ident::new("found", Span::mixed_site());
     let name = &agent.name;
-    let agents = agent.agents.iter().map(|(variant, path, conditions)| {
-        quote! {
-            #(#conditions)*
-            if let ::core::option::Option::Some(#found) =
-                #root::__private::answer_below::<#path>(#call, #answer)
+    let agents = agent.agents.iter().map(|(variant, below, conditions)| {
+        let span = below.path.span();
+        let here = located::as_written(root, span);
+        let set = below.of_agent(root, &quote!(Resume));
+        let name = below.of_agent(root, &quote!(name()));
+        let held = held(span);
+        let typed = constructed(span, variant, &held.to_token_stream());
+        let arm = quote_spanned!(span=>
+            if let ::core::option::Option::Some(#held) =
+                #here::__private::answer_below::<#set>(&#name, #call, #answer)
             {
-                return #found.map(Self::#variant);
+                return #typed;
             }
-        }
+        );
+        quote!(#(#conditions)* #arm)
     });
     Some(quote! {
         fn decode_for(

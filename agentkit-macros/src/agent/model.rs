@@ -1,7 +1,7 @@
 //! The model of an agent.
 
 use proc_macro2::TokenStream;
-use syn::{Attribute, Generics, Ident, LitStr, Path, Visibility};
+use syn::{Attribute, Generics, Ident, LitStr, Visibility};
 
 use crate::{docs::Docs, list::ListedTool};
 
@@ -49,11 +49,11 @@ pub(super) enum Dynamic {
 
 impl Members {
     /// Each with its variant and its conditions.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Ident, &Path, &[Attribute])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Ident, &ListedTool, &[Attribute])> {
         self.variants
             .iter()
             .zip(&self.listed)
-            .map(|(variant, tool)| (variant, &tool.path, tool.conditions.as_slice()))
+            .map(|(variant, member)| (variant, member, member.conditions.as_slice()))
     }
 }
 

@@ -13,6 +13,7 @@ use super::{
     parse::Item,
     types,
 };
+use crate::located;
 
 /// The function as it was written, without the attributes that only this macro knows.
 pub(super) fn function(item: &Item) -> TokenStream {
@@ -420,7 +421,8 @@ fn run(tool: &Tool) -> TokenStream {
     let settle = settle(tool, &output);
     // The one place at which the future must be `Send` is the name of the function.
     let span = tool.function.span();
-    let returned = located(quote!(#root::__private::Returned<Self::Suspend>), span);
+    let returned =
+        located::keeping_meaning(quote!(#root::__private::Returned<Self::Suspend>), span);
     let head = quote_spanned!(span=>
         async fn run(
             #args_name { #(#bindings)* }: Self::Args,
@@ -442,17 +444,6 @@ fn run(tool: &Tool) -> TokenStream {
             #settle
         }
     }
-}
-
-/// The tokens at another place in the source, with the same meaning.
-fn located(tokens: TokenStream, span: Span) -> TokenStream {
-    tokens
-        .into_iter()
-        .map(|mut tree| {
-            tree.set_span(span.resolved_at(tree.span()));
-            tree
-        })
-        .collect()
 }
 
 /// An associated type, as a whole where its type is written: a type that cannot stand there, such

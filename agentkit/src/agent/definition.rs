@@ -30,6 +30,11 @@ pub trait Agent: Send + Sync + 'static {
     /// The declaration.
     fn definition() -> AgentDefinition;
 
+    /// How many agents are below it. Only there so that a circle of agents, of which the calls that
+    /// wait would have no finite type, is an error with a place.
+    #[doc(hidden)]
+    const AGENTS_BELOW: usize = 0;
+
     /// The name in the declaration. `#[agent]` gives it without making the rest.
     fn name() -> String {
         Self::definition().name
