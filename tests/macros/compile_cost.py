@@ -66,7 +66,7 @@ pub async fn tool_{n}(
     )
     names = ", ".join(f"tool_{n}" for n in range(count))
     return f"""use std::sync::Arc;
-use agentkit::tool::{{DynTool, tool, tools}};
+use agentkit::{{tool, tool::{{DynTool, tools}}}};
 {TYPES}{tools}
 /// All of them.
 pub fn all() -> Vec<Arc<dyn DynTool>> {{
@@ -169,11 +169,13 @@ pub struct Args{n} {{
 """
         for n in range(count)
     )
+    # A router without tools is an error that has to be asked for.
+    router = "tool_router" if count else "tool_router(allow_empty)"
     return f"""use rmcp::{{
     Json, handler::server::{{router::tool::ToolRouter, wrapper::Parameters}}, tool, tool_router,
 }};
 {TYPES}{arguments}
-#[tool_router]
+#[{router}]
 impl Shop {{{tools}
     /// All of them.
     pub fn all() -> ToolRouter<Self> {{
@@ -228,6 +230,11 @@ def run(folder, command, package):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
+def version(folder, package):
+    lock = (folder / "Cargo.lock").read_text()
+    return lock.split(f'name = "{package}"\nversion = "')[1].split('"')[0]
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="agentkit-compile-cost-") as folder:
         folder = pathlib.Path(folder)
@@ -244,7 +251,11 @@ def main():
                 kind: (min(seen[kind, TOOLS])[0] - min(seen[kind, 0])[0]) / TOOLS * 1000
                 for kind in KINDS
             }
-            print(f"cargo {command}, {TOOLS} tools, least of {ROUNDS} rounds, processor time")
+            print(
+                f"cargo {command}, {TOOLS} tools, least of {ROUNDS} rounds, processor time,"
+                f" rmcp {version(folder, 'rmcp')}",
+                flush=True,
+            )
             for kind, milliseconds in cost.items():
                 wall = min(wall for _, wall in seen[kind, TOOLS])
                 by_hand_ratio = milliseconds / cost["impl Tool by hand"]
