@@ -6,6 +6,8 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use agentkit::{memory::Thread, prelude::*};
+
 use crate::desk::*;
 
 /// A future that is dropped when it has waited so many times.
@@ -70,4 +72,42 @@ async fn and_the_run_can_be_continued() {
     }
     let paid = world.ledger.effects();
     assert!(paid.len() > 1, "continuing a run waits for the database");
+}
+
+#[tokio::test]
+async fn and_its_thread_takes_the_next_message() {
+    let world = World::new();
+    let desk = world.host(echo()).await;
+    let input = || Input::new(alice(), "go").thread(Thread::new("talk"));
+    for waits in 0.. {
+        let first = dropped_after(waits, desk.stream(input())).await;
+        let next = desk.generate(input()).await;
+        let next = next.unwrap_or_else(|error| panic!("after {waits} waits: {error:?}"));
+        finished(next);
+        if first.is_some() {
+            assert!(waits > 2, "a start waits for the database");
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn and_what_is_over_is_rooted_and_erased_once() {
+    let world = World::new();
+    let desk = world.host(echo()).await;
+    let store = desk.runtime().store();
+    for waits in 0.. {
+        let running = desk.stream(Input::new(alice(), "go")).await.unwrap();
+        let run = running.run().clone();
+        running.ending().await.unwrap();
+        let rooted = dropped_after(waits, store.write_root()).await;
+        store.write_root().await.unwrap();
+        let erased = dropped_after(waits, store.erase(&run, "asked for")).await;
+        store.erase(&run, "asked for").await.unwrap();
+        store.verify_journal(&run).await.unwrap().unwrap();
+        if rooted.is_some() && erased.is_some() {
+            assert!(waits > 2, "both wait for the database");
+            break;
+        }
+    }
 }

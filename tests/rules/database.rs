@@ -31,7 +31,7 @@ impl TestDatabase {
     /// On the back end under test.
     pub fn new() -> Self {
         match std::env::var("AGENTKIT_TEST_URL") {
-            Ok(server) if !server.starts_with("sqlite") => Self::on(&server),
+            Ok(server) if !server.is_empty() && !server.starts_with("sqlite") => Self::on(&server),
             _ => Self::file(),
         }
     }
