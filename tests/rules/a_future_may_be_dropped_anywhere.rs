@@ -49,7 +49,7 @@ async fn and_the_next_decision_counts() {
             assert!(next.is_ok(), "after {waits} waits: {next:?}");
         }
         if first.is_some() {
-            assert!(waits > 2, "a decision waits for the database");
+            assert!(waits > 0, "a decision waits for the database");
             break;
         }
     }
@@ -85,7 +85,7 @@ async fn and_its_thread_takes_the_next_message() {
         let next = next.unwrap_or_else(|error| panic!("after {waits} waits: {error:?}"));
         finished(next);
         if first.is_some() {
-            assert!(waits > 2, "a start waits for the database");
+            assert!(waits > 0, "a start waits for the database");
             break;
         }
     }
@@ -106,7 +106,7 @@ async fn and_what_is_over_is_rooted_and_erased_once() {
         store.erase(&run, "asked for").await.unwrap();
         store.verify_journal(&run).await.unwrap().unwrap();
         if rooted.is_some() && erased.is_some() {
-            assert!(waits > 2, "both wait for the database");
+            assert!(waits > 0, "both wait for the database");
             break;
         }
     }
