@@ -1,4 +1,8 @@
-use agentkit::{call::CallState, model::scripted::Reply};
+use agentkit::{
+    call::{CallState, RunId},
+    model::scripted::Reply,
+    prelude::*,
+};
 use serde_json::json;
 
 use crate::desk::*;
@@ -29,6 +33,20 @@ async fn a_blank_reason_is_none() {
     assert_eq!(text, "Declined: declined by a person, who gave no reason");
 }
 
+/// Three calls are declined, one of them by a person; the one over 6 waits.
+async fn three_declined_and_the_other_asked(desk: &Hosted<Desk>, run: &RunId) {
+    let calls = stored(desk, run).await;
+    let states: Vec<_> = calls.iter().map(|call| call.state).collect();
+    let expected = [
+        CallState::Declined,
+        CallState::Declined,
+        CallState::Declined,
+        CallState::AwaitingApproval,
+    ];
+    assert_eq!(states, expected);
+    assert!(the_one(desk, run).await.arguments.as_str().contains('6'));
+}
+
 #[tokio::test]
 async fn the_same_call_is_declined_at_once_and_another_one_is_asked() {
     let world = World::new();
@@ -40,19 +58,7 @@ async fn the_same_call_is_declined_at_once_and_another_one_is_asked() {
     let (run, call) = stopped(&desk).await;
     desk.decide(&fiona(), decline(&call, "no")).await.unwrap();
     suspended(desk.resume_and_wait(&run).await.unwrap());
-    let states: Vec<_> = stored(&desk, &run)
-        .await
-        .iter()
-        .map(|call| call.state)
-        .collect();
-    let expected = [
-        CallState::Declined,
-        CallState::Declined,
-        CallState::Declined,
-        CallState::AwaitingApproval,
-    ];
-    assert_eq!(states, expected);
-    assert!(the_one(&desk, &run).await.arguments.as_str().contains('6'));
+    three_declined_and_the_other_asked(&desk, &run).await;
 }
 
 #[tokio::test]
@@ -70,17 +76,5 @@ async fn nor_is_what_the_model_asked_for_where_a_person_amended_it_first() {
         .await
         .unwrap();
     suspended(desk.resume_and_wait(&run).await.unwrap());
-    let states: Vec<_> = stored(&desk, &run)
-        .await
-        .iter()
-        .map(|call| call.state)
-        .collect();
-    let expected = [
-        CallState::Declined,
-        CallState::Declined,
-        CallState::Declined,
-        CallState::AwaitingApproval,
-    ];
-    assert_eq!(states, expected);
-    assert!(the_one(&desk, &run).await.arguments.as_str().contains('6'));
+    three_declined_and_the_other_asked(&desk, &run).await;
 }

@@ -1,8 +1,14 @@
 //! An agent below others is judged by their policies and by its own: it can be stricter, never
 //! laxer.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use agentkit::{
     agent::{AgentDefinition, BuildError},
+    approval::{Directory, DirectoryError, Standing},
     call::CallState,
     model::scripted::Reply,
     policy::PolicySource,
@@ -31,11 +37,15 @@ impl<const OWN: u8> Agent for Office<OWN> {
         let clerk = match OWN {
             ANYTHING => clerk.policy("clerk.cedar", PAYS),
             ASKS => clerk.policy("clerk.cedar", ASKING),
+            ASKS_TWO => clerk.policy("clerk.cedar", ASKING.replace(">= 1", ">= 2")),
             _ => clerk,
         };
         AgentDefinition::new("lead", "test/scripted", "You lead.").agent(clerk)
     }
 }
+
+/// The clerk pays with the approval of two people.
+const ASKS_TWO: u8 = 3;
 
 /// Transfer money.
 #[tool]
@@ -114,6 +124,51 @@ async fn its_own_may_ask_for_more_and_people_must_satisfy_both() {
     let store = office.runtime().store();
     for below in store.delegated(&run).await.unwrap() {
         store.verify_journal(&below.id).await.unwrap().unwrap();
+    }
+}
+
+/// Frank is of the finance department as long as he is.
+#[derive(Clone, Default)]
+struct Staff(Arc<AtomicBool>);
+
+#[async_trait::async_trait]
+impl Directory for Staff {
+    async fn standing(&self, person: &Principal) -> Result<Standing, DirectoryError> {
+        let left = person.id == "frank" && self.0.load(Ordering::SeqCst);
+        let roles = if left {
+            Vec::new()
+        } else {
+            vec!["finance".to_owned()]
+        };
+        Ok(Standing::Known {
+            roles: roles.into_iter().collect(),
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_vote_that_counts_for_one_of_them_only_counts_for_none() {
+    for leaves in [false, true] {
+        let (world, staff) = (World::new(), Staff::default());
+        let transfers = Reply::calls().call("transfer", &json!({"to": "bob", "cents": 5}));
+        let office = world
+            .builder::<Office<ASKS_TWO>>(calls(hands("clerk", "pay bob")))
+            .await
+            .model_of("clerk", calls(transfers))
+            .policies(vec![PolicySource::new("lead.cedar", ABOVE)])
+            .directory(staff.clone())
+            .build()
+            .unwrap();
+        let run = suspended(office.generate(Input::new(alice(), "go")).await.unwrap()).run;
+        let call = the_one(&office, &run).await;
+        for person in [fiona(), frank()] {
+            office.decide(&person, approve(&call)).await.unwrap();
+        }
+        // Two count for the clerk still, and for the lead the one whom it wants.
+        staff.0.store(leaves, Ordering::SeqCst);
+        let outcome = office.resume_and_wait(&run).await.unwrap();
+        assert_eq!(matches!(outcome, Outcome::Suspended(_)), leaves);
+        assert_eq!(world.ledger.effects().is_empty(), leaves);
     }
 }
 

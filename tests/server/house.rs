@@ -92,7 +92,11 @@ pub struct Seat {
 }
 
 /// Book a seat on a train; asks which one.
-#[tool(suspend = WhichSeat, resume = Seat)]
+#[tool(
+    suspend = WhichSeat,
+    resume = Seat,
+    facts(night = |args| args.train.starts_with("NJ ")),
+)]
 pub async fn book_seat(
     train: String,
     #[resume] answer: Option<Seat>,
@@ -120,7 +124,8 @@ pub async fn book_seat(
 pub struct HouseDesk;
 
 const POLICY: &str = r#"
-@id("seats") permit (principal, action == Action::"book_seat", resource);
+@id("seats") permit (principal, action == Action::"book_seat", resource)
+when { !context.derived.night && !context.session.labels.contains("barred") };
 
 @id("small-payments")
 @title("Payments up to 1,000.00")

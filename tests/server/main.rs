@@ -25,4 +25,5 @@ mod the_live_list_tells_everything;
 mod the_openapi_document_is_true;
 mod threads_belong_to_one_person;
 mod tokens_of_a_provider_hold_exactly_as_long_as_they_say;
+mod what_the_policy_would_say;
 mod what_you_may_not_see_does_not_exist;

@@ -222,8 +222,8 @@ impl AgentDefinition {
             .map(|(engine, _)| engine)
     }
 
-    /// Checks the policies against the tools, of the agents below as well. The test that `#[agent]` generates ends with it, so
-    /// the error prints as people read it.
+    /// Checks the policies against the tools, those of the agents below as well. The test that
+    /// `#[agent]` generates ends with it, so the error prints as people read it.
     ///
     /// # Errors
     ///

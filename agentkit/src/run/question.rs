@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use agentkit_policy::{Approvals, Call, Decision, Facts, Permission, PolicySet, Release, User};
+use agentkit_policy::{
+    Approvals, Call, Decision, Facts, Permission, PolicySet, RefusedVote, Release, User, Verdict,
+};
 
 use super::{Runtime, bind::value_of};
 use crate::{
@@ -26,7 +28,7 @@ pub(super) struct Moment<'a> {
 
 impl Runtime {
     /// The policies in force: the agent's own, then those above it.
-    pub(super) fn policies(&self) -> impl Iterator<Item = Arc<PolicySet>> {
+    pub(crate) fn policies(&self) -> impl Iterator<Item = Arc<PolicySet>> {
         let above = self
             .above
             .iter()
@@ -53,17 +55,27 @@ impl Runtime {
         self.put(moment, PolicySet::decide, both_decide)
     }
 
-    /// What the policies make of a call that is about to run with these approvals.
+    /// What the policies make of a call that is about to run with these approvals. A vote counts
+    /// that counts for all of them, and those must be enough for each.
     pub(super) fn release_by_policy(
         &self,
         moment: &Moment<'_>,
         approvals: &Approvals,
     ) -> Result<Release, StoreError> {
-        self.put(
-            moment,
-            |policy, call| policy.release(call, approvals),
-            both_release,
-        )
+        let mut approvals = approvals.clone();
+        let mut refused: Vec<RefusedVote> = Vec::new();
+        loop {
+            let ask = |policy: &PolicySet, call: &Call<'_>| policy.release(call, &approvals);
+            let mut release = self.put(moment, ask, both_release)?;
+            let counts = |user: &User| release.counted.contains(&user.id);
+            let all = approvals.approvers.iter().all(counts);
+            if self.above.is_empty() || all || release.verdict != Verdict::Run {
+                release.refused.append(&mut refused);
+                return Ok(release);
+            }
+            approvals.approvers.retain(counts);
+            refused.append(&mut release.refused);
+        }
     }
 
     /// Whether the policies let a person approve a call.

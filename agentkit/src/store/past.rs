@@ -266,13 +266,11 @@ async fn read_with(
     if let Some(call) = call {
         found.remove(call.as_str());
     }
-    for (row, wanted) in found.into_values() {
-        let approvers = if wanted {
-            approvers(connection, &row).await?
-        } else {
-            BTreeSet::new()
-        };
-        past.calls.push(earlier(row, approvers)?);
+    let wanted = found.values().filter(|(_, wanted)| *wanted);
+    let mut approvers = approvers(connection, wanted.map(|(row, _)| row)).await?;
+    for (row, _) in found.into_values() {
+        let of_call = approvers.remove(&row.id).unwrap_or_default();
+        past.calls.push(earlier(row, of_call)?);
     }
     Ok(past)
 }
@@ -328,27 +326,40 @@ fn earlier(row: calls::Model, approvers: BTreeSet<String>) -> Result<PastCall, S
     })
 }
 
-/// Who approved a call on the occasion on which it was released.
+/// How many calls are named in one statement: databases bound the number of parameters.
+const CHUNK: usize = 1000;
+
+/// Who approved calls on the occasions on which they were released, by the ids of the calls.
 async fn approvers(
     connection: &impl ConnectionTrait,
-    row: &calls::Model,
-) -> Result<BTreeSet<String>, StoreError> {
-    let gate: GateRecord = serde_json::from_str(&row.gate)
-        .map_err(|error| StoreError::corrupt("gate record", &row.id, error))?;
-    let Some(occasion) = gate.approved else {
-        return Ok(BTreeSet::new());
-    };
-    let found: Vec<String> = decisions::Entity::find()
-        .select_only()
-        .column(decisions::Column::ApproverId)
-        .filter(decisions::Column::CallId.eq(row.id.as_str()))
-        .filter(decisions::Column::Nonce.eq(occasion.nonce.as_bytes().as_slice()))
-        .filter(decisions::Column::Kind.eq(DecisionKind::Approve.as_str()))
-        .into_tuple()
-        .all(connection)
-        .await
-        .map_err(StoreError::while_trying(READING))?;
-    Ok(found.into_iter().collect())
+    rows: impl Iterator<Item = &calls::Model>,
+) -> Result<BTreeMap<String, BTreeSet<String>>, StoreError> {
+    let mut occasions = BTreeMap::new();
+    for row in rows {
+        let gate: GateRecord = serde_json::from_str(&row.gate)
+            .map_err(|error| StoreError::corrupt("gate record", &row.id, error))?;
+        if let Some(occasion) = gate.approved {
+            occasions.insert(row.id.as_str(), occasion.nonce);
+        }
+    }
+    let ids: Vec<&str> = occasions.keys().copied().collect();
+    let mut approvers = BTreeMap::<_, BTreeSet<_>>::new();
+    for ids in ids.chunks(CHUNK) {
+        let votes = decisions::Entity::find()
+            .filter(decisions::Column::CallId.is_in(ids.iter().copied()))
+            .filter(decisions::Column::Kind.eq(DecisionKind::Approve.as_str()))
+            .all(connection)
+            .await
+            .map_err(StoreError::while_trying(READING))?;
+        for vote in votes {
+            let nonce = occasions.get(vote.call_id.as_str());
+            if nonce.is_some_and(|nonce| nonce.as_bytes().as_slice() == vote.nonce) {
+                let of_call = approvers.entry(vote.call_id).or_default();
+                of_call.insert(vote.approver_id);
+            }
+        }
+    }
+    Ok(approvers)
 }
 
 async fn conversation(

@@ -161,10 +161,12 @@ pub(super) async fn read(
     let seen = sight.call(&run, &call).await?;
     let tool = spec_of(&server, &seen.call);
     let spec = tool.as_ref().map(|tool| tool.spec());
-    let rules = server
+    let rules: Vec<_> = server
         .runtime_of(&seen.call.run)
-        .map(|runtime| runtime.policy().approver_rules(&seen.call.call.tool))
-        .unwrap_or_default();
+        .iter()
+        .flat_map(|runtime| runtime.policies())
+        .flat_map(|policy| policy.approver_rules(&seen.call.call.tool))
+        .collect();
     Ok(Json(CallView {
         pending: PendingView::of(&server, &seen),
         state: seen.call.call.state,

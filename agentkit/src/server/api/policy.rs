@@ -11,6 +11,7 @@ use super::super::{
 };
 use crate::{
     call::Digest,
+    gate::derived_values,
     policy::{Call, Effect, Facts, Outcome, PolicyRef, SessionFacts},
 };
 
@@ -135,11 +136,9 @@ pub(super) async fn explain(
     let arguments = settled.to_value().map_err(Problem::malformed)?;
     let now = Sight::of(&server, &who).await?.now();
     let user = runtime.requester(&who).await;
-    // As in a run of its own: what a thread adds to the past is not known here.
-    let session = SessionFacts::new()
-        .set("id", "explain")
-        .set("agent", agent.as_str())
-        .set("depth", 0_i64);
+    // As the first call of a run of its own: what a thread adds to the past is not known here.
+    let session = SessionFacts::fresh("explain", agent.as_str(), now.as_micros());
+    let derived = derived_values(tool.spec(), &settled);
     let explanation = runtime.policy().explain(&Call {
         tool: &question.tool,
         arguments: &arguments,
@@ -150,6 +149,7 @@ pub(super) async fn explain(
         now: now.as_micros(),
         facts: Facts {
             session: Some(&session),
+            derived: Some(&derived),
             ..Facts::default()
         },
     });
